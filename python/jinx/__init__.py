@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from jinx._rewrite.dedup import dedup
     from jinx._rewrite.select import select
     from jinx._rewrite.split import split
-    from jinx._views.rebase import rebase
+    from jinx._saved_views.rebase import rebase
     from jinx._writer import Writer
 
 __all__ = [
@@ -132,7 +132,7 @@ _LAZY = {
     "merge": "jinx._files.merge",
     "open": "jinx._open",
     "pack": "jinx._pack.pack",
-    "rebase": "jinx._views.rebase",
+    "rebase": "jinx._saved_views.rebase",
     "repair": "jinx._files.verify",
     "shuffle": "jinx._order.shuffle",
     "sort": "jinx._order.sort",

@@ -19,7 +19,7 @@ from jinx.mds._directories import INDEX, find_directories, open_directories
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
-    from jinx._views.open import Bases
+    from jinx._saved_views.open import Bases
 
 Source = str | os.PathLike[str]
 PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -142,8 +142,8 @@ def _is_index_at_url(path: Any) -> bool:
 
 def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: dict[str, Any]) -> Dataset:
     """The view whose file is open. If a writer has replaced the file meanwhile, it is opened again."""
-    from jinx._views.bases import read_view
-    from jinx._views.open import open_view
+    from jinx._saved_views.bases import read_view
+    from jinx._saved_views.open import open_view
 
     for _ in range(_ATTEMPTS):
         try:

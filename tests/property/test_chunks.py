@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import jinx
 from jinx._reference import reader
-from jinx._views.bases import read_view
+from jinx._saved_views.bases import read_view
 from jinx.errors import CorruptFileError
 
 SPEC = Path(__file__).resolve().parents[2] / "spec" / "vectors"

@@ -228,7 +228,7 @@ def kill_myself(sample):
 
 
 def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
-    from jinx._views.meta import counted
+    from jinx._saved_views.meta import counted
 
     jinx.annotate(dataset, tmp_path / "a.jinx", tokenizer=tokenizer, image_rule="fixed:5")
     view = jinx.open(tmp_path / "a.jinx")

@@ -20,7 +20,7 @@ AT_TOP_LEVEL = {
     "": set(),
     "_cli": {"click"},
     "torch": {"numpy", "torch"},
-    "_view": {"numpy", "starlette", "uvicorn"},
+    "_viewer": {"numpy", "starlette", "uvicorn"},
     # Nothing else of the package imports it, and it imports nothing of the package.
     "_reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
 }

@@ -9,7 +9,7 @@ import jinx
 import samples
 from jinx import _core
 from jinx._cli.program import run
-from jinx._views.bases import read_view
+from jinx._saved_views.bases import read_view
 
 
 @pytest.fixture

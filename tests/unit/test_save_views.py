@@ -14,7 +14,7 @@ import jinx
 import jinx.mds
 import samples
 from jinx._cli.program import run
-from jinx._views.bases import read_view
+from jinx._saved_views.bases import read_view
 
 COUNT = 20
 
@@ -289,7 +289,7 @@ def test_an_opened_view_pickles_as_its_path(tmp_path):
 
 
 def test_a_view_that_is_replaced_while_it_is_unpickled_shows_the_rows_of_its_id(tmp_path, monkeypatch):
-    import jinx._views.open as opening
+    import jinx._saved_views.open as opening
 
     path, base = tmp_path / "v.jinx", pair(tmp_path)
     text, real = pickle.dumps(saved(base.select([1, 2, 3]), path)), opening.footer_of

@@ -213,7 +213,7 @@ def test_a_view_that_is_replaced_while_it_is_opened_is_one_of_the_two(tmp_path, 
     one, other = base_of(tmp_path), lines_of(tmp_path)
     view = view_of(one)
     text = pickle.dumps(jinx.open(view))
-    footer_of, replaced = jinx._views.open.footer_of, []
+    footer_of, replaced = jinx._saved_views.open.footer_of, []
 
     def replace_once(file):
         footer = footer_of(file)
@@ -221,7 +221,7 @@ def test_a_view_that_is_replaced_while_it_is_opened_is_one_of_the_two(tmp_path, 
             replaced.append(view_of(other, start=5))
         return footer
 
-    monkeypatch.setattr(jinx._views.open, "footer_of", replace_once)
+    monkeypatch.setattr(jinx._saved_views.open, "footer_of", replace_once)
     assert numbers(pickle.loads(text) if is_pickled else jinx.open(view)) == WANT
     assert replaced
     assert numbers(jinx.open(view)) == list(range(5, 20, 3))

@@ -9,7 +9,7 @@ import pytest
 import chat
 import jinx
 from jinx._cli.program import run
-from jinx._views.meta import counted
+from jinx._saved_views.meta import counted
 from jinx.errors import MismatchError
 
 torch = pytest.importorskip("torch")

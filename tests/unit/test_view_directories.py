@@ -10,7 +10,7 @@ import pytest
 import jinx
 import samples
 from jinx._cli.program import run
-from jinx._views.bases import read_view
+from jinx._saved_views.bases import read_view
 
 ROWS = 300
 

@@ -10,7 +10,7 @@ import samples
 from jinx import _core
 from jinx._cli.program import run
 from jinx._reference import reader
-from jinx._views.bases import Base, read_view
+from jinx._saved_views.bases import Base, read_view
 from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
 
 S3 = "s3://bucket/data/base%201.jinx"

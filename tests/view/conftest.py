@@ -28,9 +28,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[s
 @pytest.fixture(scope="session")
 def served(dataset: tuple[Path, list[dict[str, Any]]]) -> Iterator[Served]:
     import jinx
-    from jinx._view.app import Viewer
-    from jinx._view.server import ViewServer
-    from jinx._view.shown import ShownDataset
+    from jinx._viewer.app import Viewer
+    from jinx._viewer.server import ViewServer
+    from jinx._viewer.shown import ShownDataset
 
     path, samples = dataset
     server = ViewServer(Viewer([ShownDataset(jinx.open(path), str(path))], {}))
@@ -46,10 +46,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     import jinx
     from chat import write_tokenizer
     from jinx._annotate.tokenizer import TextTokenizer
-    from jinx._view.app import Viewer
-    from jinx._view.packs import ShownPlan, tokens_by
-    from jinx._view.server import ViewServer
-    from jinx._view.shown import ShownDataset
+    from jinx._viewer.app import Viewer
+    from jinx._viewer.packs import ShownPlan, tokens_by
+    from jinx._viewer.server import ViewServer
+    from jinx._viewer.shown import ShownDataset
 
     folder = tmp_path_factory.mktemp("mixed")
     path, quarantine, plan = folder / "mixed.jinx", folder / "quarantine.jsonl", folder / "plan.jinx"

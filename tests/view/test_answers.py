@@ -13,10 +13,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 import jinx
-from jinx._view import selection
-from jinx._view.charts import bin_edges
-from jinx._view.query import Brush, Query, expression_name, quoted_string
-from jinx._view.shown import ShownDataset
+from jinx._viewer import selection
+from jinx._viewer.charts import bin_edges
+from jinx._viewer.query import Brush, Query, expression_name, quoted_string
+from jinx._viewer.shown import ShownDataset
 from view_data import Served
 
 
@@ -125,7 +125,7 @@ def test_charts_count_what_the_other_choices_keep(served: Served) -> None:
 
 
 def test_a_view_with_an_order_of_its_own_shows_its_samples(served: Served) -> None:
-    from jinx._view.shown import ShownDataset
+    from jinx._viewer.shown import ShownDataset
 
     ds = jinx.open(served.path)[::-1].filter("width > 300")
     dataset = ShownDataset(ds, "memory")
@@ -168,7 +168,7 @@ def test_media_come_whole_and_in_ranges(served: Served) -> None:
 
 
 def test_a_value_that_is_too_large_for_memory_is_read_once_into_a_file() -> None:
-    from jinx._view.media import BytesCache, whole
+    from jinx._viewer.media import BytesCache, whole
 
     cache = BytesCache(limit=1000)
     video = b"\x00\x00\x00\x18ftypmp42" + bytes(range(256)) * 20
@@ -209,7 +209,7 @@ def test_names_and_strings_in_expressions() -> None:
 
 
 def test_answers_are_sent_at_once() -> None:
-    from jinx._view.server import bound
+    from jinx._viewer.server import bound
 
     with bound("127.0.0.1", 0) as listener:
         # Only then asyncio sets TCP_NODELAY; without it every answer of a kept connection took 40 ms longer.

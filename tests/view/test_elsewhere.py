@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import jinx
-from jinx._view.server import ssh_line
+from jinx._viewer.server import ssh_line
 from view_data import Served, until
 
 

@@ -20,9 +20,9 @@ import pytest
 
 import jinx
 import view_data
-from jinx._view.app import Viewer
-from jinx._view.server import ViewServer
-from jinx._view.shown import ShownDataset
+from jinx._viewer.app import Viewer
+from jinx._viewer.server import ViewServer
+from jinx._viewer.shown import ShownDataset
 from view_data import until
 
 HTML = (
@@ -264,7 +264,7 @@ def test_many_silent_clients_do_not_stop_the_server(hostile: str) -> None:
 
 
 def test_a_client_that_sends_no_request_loses_its_connection(monkeypatch: pytest.MonkeyPatch, dataset: Any) -> None:
-    import jinx._view.server as module
+    import jinx._viewer.server as module
 
     monkeypatch.setattr(module, "_HEADER_SECONDS", 0.3)
     path, _ = dataset
@@ -280,7 +280,7 @@ def test_a_client_that_sends_no_request_loses_its_connection(monkeypatch: pytest
 def test_a_client_that_sends_or_takes_slowly_does_not_keep_its_place(
     monkeypatch: pytest.MonkeyPatch, hostile: str
 ) -> None:
-    import jinx._view.guard as module
+    import jinx._viewer.guard as module
 
     monkeypatch.setattr(module, "_SECONDS", 0.5)
     parts = urlsplit(hostile)

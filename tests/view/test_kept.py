@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from jinx._view.kept import Keeping
+from jinx._viewer.kept import Keeping
 
 BLOCK = 1 << 16
 

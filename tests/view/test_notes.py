@@ -173,9 +173,9 @@ def test_a_killed_viewer_loses_nothing_acknowledged(tmp_path: Path, small: Path)
 
 
 def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
-    from jinx._view.app import Viewer
-    from jinx._view.server import ViewServer
-    from jinx._view.shown import ShownDataset
+    from jinx._viewer.app import Viewer
+    from jinx._viewer.server import ViewServer
+    from jinx._viewer.shown import ShownDataset
 
     kept = journal(tmp_path / "anna.notes", small)
     server = ViewServer(Viewer([ShownDataset(jinx.open(small), str(small))], {}, notes=kept, tags=["good", "bad"]))

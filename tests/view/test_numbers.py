@@ -8,7 +8,7 @@ import pytest
 
 import jinx
 from jinx import _core
-from jinx._view.charts import MISSING
+from jinx._viewer.charts import MISSING
 
 EDGES = [10.0, 300.0]
 

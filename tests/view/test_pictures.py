@@ -12,9 +12,9 @@ import jinx
 from jinx._dataset.identity import identity_of
 from jinx._notes.form import Form
 from jinx._notes.journal import Journal, Note
-from jinx._view.app import Viewer
-from jinx._view.server import ViewServer
-from jinx._view.shown import ShownDataset
+from jinx._viewer.app import Viewer
+from jinx._viewer.server import ViewServer
+from jinx._viewer.shown import ShownDataset
 from view_data import Served, until
 
 WIDE, PHONE = {"width": 1400, "height": 860}, {"width": 390, "height": 760}

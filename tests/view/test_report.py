@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import jinx
-from jinx._view.app import Viewer
-from jinx._view.server import ViewServer
-from jinx._view.shown import ShownDataset
+from jinx._viewer.app import Viewer
+from jinx._viewer.server import ViewServer
+from jinx._viewer.shown import ShownDataset
 from view_data import until
 
 

@@ -20,9 +20,9 @@ from jinx._dataset.selection import drop_columns
 from jinx._open import open
 from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
+from jinx._saved_views.meta import COUNTED
+from jinx._saved_views.save import save
 from jinx._user_code import FileFunction
-from jinx._views.meta import COUNTED
-from jinx._views.save import save
 
 Progress = Callable[[int, int, int | None], None]
 _Counter = TokenCounter | FunctionCounter

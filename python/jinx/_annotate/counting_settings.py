@@ -6,8 +6,8 @@ from typing import Any, cast
 from jinx._annotate.lengths import IDS
 from jinx._code_digest import NoStableFormError, code_digest
 from jinx._core import Reader
+from jinx._saved_views.meta import Counted, counted
 from jinx._user_code import FileFunction
-from jinx._views.meta import Counted, counted
 from jinx.errors import MismatchError
 
 # The words for each setting in messages.

@@ -123,6 +123,6 @@ def rebase(view: str, new: tuple[str, ...]) -> None:
     view was saved over; otherwise nothing changes. A URL such as s3://bucket/laion.jinx is kept next to the paths, but
     not opened.
     """
-    from jinx._views.rebase import rebase as write_places
+    from jinx._saved_views.rebase import rebase as write_places
 
     write_places(view, new)

@@ -90,12 +90,12 @@ def view(
     from jinx._notes.form import Form
     from jinx._open import open
     from jinx._urls import is_url
-    from jinx._view.app import Viewer
-    from jinx._view.freed_memory import keep_little_freed_memory
-    from jinx._view.packs import ShownPlan, tokens_by
-    from jinx._view.server import LOCAL_NAMES, ViewServer, ssh_line
-    from jinx._view.shown import ShownDataset
-    from jinx._view.token import read_token, secret_path
+    from jinx._viewer.app import Viewer
+    from jinx._viewer.freed_memory import keep_little_freed_memory
+    from jinx._viewer.packs import ShownPlan, tokens_by
+    from jinx._viewer.server import LOCAL_NAMES, ViewServer, ssh_line
+    from jinx._viewer.shown import ShownDataset
+    from jinx._viewer.token import read_token, secret_path
 
     if host not in LOCAL_NAMES and token_file is None:
         raise click.UsageError(f"--host {host} is open to other machines; name a token: --token-file FILE")
@@ -153,7 +153,7 @@ def _check_start(dataset: "Dataset", where: str | None, sort: str | None, column
     """
     from jinx import _core
     from jinx._dataset.columns import column_names, parse_name
-    from jinx._view.query import SortKey
+    from jinx._viewer.query import SortKey
 
     paths = [] if where is None else _core.expression_paths(where)
     if not len(dataset):  # the columns of an empty dataset are unknown

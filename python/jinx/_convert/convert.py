@@ -23,11 +23,11 @@ from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_other_output, refuse_within
 from jinx._results import WriteResult
+from jinx._saved_views.bases import is_view
 from jinx._scratch import scratch_directory
 from jinx._sizes import shard_bytes
 from jinx._suggest import hint, unknown_column
 from jinx._urls import is_readable
-from jinx._views.bases import is_view
 from jinx._writer_copy import copy_all
 
 if TYPE_CHECKING:

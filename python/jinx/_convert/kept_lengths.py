@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinx._annotate.lengths import COUNTS, IDS, MASK
 from jinx._dataset.added_columns import with_replaced
-from jinx._views.meta import counted
+from jinx._saved_views.meta import counted
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset

@@ -10,7 +10,7 @@ from jinx._arguments import encodable
 from jinx._convert.inputs import find_inputs, paths_of
 from jinx._convert.options import Path
 from jinx._convert.remote import fetched, is_url
-from jinx._views.bases import is_view
+from jinx._saved_views.bases import is_view
 
 if TYPE_CHECKING:
     from jinx._convert.formats import FormatName

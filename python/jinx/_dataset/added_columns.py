@@ -360,7 +360,7 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
 def _lengths_of(table: Any) -> str | None:
     """How the lengths of a table were counted, as JSON text."""
     if isinstance(table, Reader):
-        from jinx._views.meta import lengths_text
+        from jinx._saved_views.meta import lengths_text
 
         return lengths_text(table)
     if isinstance(table, Mapping):

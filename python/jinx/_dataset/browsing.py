@@ -7,7 +7,7 @@ from jinx import _core
 if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
-    from jinx._view.notebook import NotebookView
+    from jinx._viewer.notebook import NotebookView
 
     # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
     class Base(_core.Reader, TorchDataset[Any]):
@@ -46,7 +46,7 @@ class Browsing(Base):
             proxy: Whether the browser reaches the page by `jupyter-server-proxy`, as it must if the notebook runs on
                 another machine; None: under JupyterHub.
         """
-        from jinx._view.notebook import view
+        from jinx._viewer.notebook import view
 
         return view(self, where=where, sort=sort, height=height, proxy=proxy)
 

@@ -70,7 +70,7 @@ class Dataset(Searching):
     def info(self) -> "DatasetInfo":
         """Facts about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints them."""
         if self._definition is not None:
-            from jinx._views.summary import describe
+            from jinx._saved_views.summary import describe
         elif self._options.get("mds") is not None:
             from jinx.mds._summary import describe
         else:
@@ -324,7 +324,7 @@ class Dataset(Searching):
             TypeError: Functions were applied (`map`, `with_transform`): use `with_columns`.
             ValueError: `shard_size` is set for one file.
         """
-        from jinx._views.save import save
+        from jinx._saved_views.save import save
 
         return save(self, path, overwrite=overwrite, shard_size=shard_size)
 

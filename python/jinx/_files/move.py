@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
+from jinx._saved_views.bases import candidates, is_view, read_view
+from jinx._saved_views.rebase import FilePlaces, bases_after_move, set_bases
 from jinx._urls import is_readable, is_url
-from jinx._views.bases import candidates, is_view, read_view
-from jinx._views.rebase import FilePlaces, bases_after_move, set_bases
 from jinx.errors import JinxError, MismatchError
 
 if TYPE_CHECKING:

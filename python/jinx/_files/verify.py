@@ -64,7 +64,7 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
 def _problems_of_bases(
     name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None
 ) -> list[Problem]:
-    from jinx._views.verify import base_problems
+    from jinx._saved_views.verify import base_problems
 
     return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
 

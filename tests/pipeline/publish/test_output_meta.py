@@ -9,7 +9,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx._views.meta import counted
+from jinx._saved_views.meta import counted
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.operators.api.registry import forget_operators
 from jinx_pipeline.run_plan import versions

@@ -213,7 +213,7 @@ def test_a_second_server_is_refused(serve, tmp_path):
 
 
 def test_a_slow_client_loses_its_connection(serve, monkeypatch):
-    from jinx._view import guard
+    from jinx._viewer import guard
 
     monkeypatch.setattr(guard, "_SECONDS", 0.5)
     client = serve()

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, cast
 
 from jinx._media_types import media_bytes
-from jinx._view.media_type import mime_of
+from jinx._viewer.media_type import mime_of
 from jinx_pipeline.operators.api.annotation import Form, HumanAnswer
 from jinx_pipeline.sample.http_client import Answer, HttpError, get_from_service, post
 

@@ -66,8 +66,8 @@ def serve(
     import os
 
     from jinx._sizes import parse_size
-    from jinx._view.server import LOCAL_NAMES
-    from jinx._view.token import read_token
+    from jinx._viewer.server import LOCAL_NAMES
+    from jinx._viewer.token import read_token
     from jinx_pipeline.service.jobs import JobLimits
     from jinx_pipeline.service.server import Server
     from jinx_pipeline.service.workplace import Workplace

@@ -12,7 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from jinx import __version__
-from jinx._view.query import Query
+from jinx._viewer.query import Query
 from jinx.errors import JinxError
 from jinx_pipeline.catalog.search import search_operators as found_operators
 from jinx_pipeline.mcp.untrusted import MAX_ROWS, untrusted

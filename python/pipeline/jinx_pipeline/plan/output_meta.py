@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import jinx
-from jinx._views.meta import columns_counted, meta_after
+from jinx._saved_views.meta import columns_counted, meta_after
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity

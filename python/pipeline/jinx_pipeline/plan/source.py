@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from jinx._views.open import ViewOpener
+from jinx._saved_views.open import ViewOpener
 from jinx_pipeline.operators.api.sample_source import (
     ABSENT,
     ID,

@@ -12,8 +12,8 @@ import numpy as np
 
 import jinx
 from jinx._dataset.added_columns import with_lengths_text
-from jinx._views.meta import COUNTED, kept_meta
-from jinx._views.save import write_rows_of
+from jinx._saved_views.meta import COUNTED, kept_meta
+from jinx._saved_views.save import write_rows_of
 from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.sample_source import ID, ROW, STATS, without_private
 from jinx_pipeline.plan.output_meta import MEMBER

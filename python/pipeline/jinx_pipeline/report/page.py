@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from jinx._sizes import natural_size
-from jinx._view.query import expression_name
+from jinx._viewer.query import expression_name
 from jinx_pipeline.operators.api.batch import STATS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from jinx._view.app import POLICY, TYPES
-from jinx._view.guard import App, BodyTooLargeError, Guard, Receive, Scope, Send, answer
-from jinx._view.token import secret_path
+from jinx._viewer.app import POLICY, TYPES
+from jinx._viewer.guard import App, BodyTooLargeError, Guard, Receive, Scope, Send, answer
+from jinx._viewer.token import secret_path
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.operations import PROBLEM_TYPE, problem
 from jinx_pipeline.service.rest import Rest
@@ -145,5 +145,5 @@ def _whole_path(app: App) -> App:
 def _page_files() -> dict[str, bytes]:
     """The files of the page, by name; the style is that of the viewer."""
     found = {file.name: file.read_bytes() for file in (files("jinx_pipeline.service") / "page").iterdir()}
-    shared = files("jinx._view") / "page"
+    shared = files("jinx._viewer") / "page"
     return {**found, **{name: (shared / name).read_bytes() for name in ("style.css", "icon.svg")}}

@@ -32,7 +32,7 @@ class Datasets:
         Raises:
             ServiceError: There is no such dataset, or it cannot be opened.
         """
-        from jinx._view.shown import ShownDataset
+        from jinx._viewer.shown import ShownDataset
 
         path = self.roots.existing(name)
         status = path.stat()

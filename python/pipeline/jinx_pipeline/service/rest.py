@@ -9,9 +9,9 @@ from typing import Any, Final
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from jinx._view.media import whole
-from jinx._view.query import Query
-from jinx._view.shown import path_of
+from jinx._viewer.media import whole
+from jinx._viewer.query import Query
+from jinx._viewer.shown import path_of
 from jinx_pipeline.report.graph_picture import cut
 from jinx_pipeline.report.graph_svg import MAX_CHARACTERS
 from jinx_pipeline.service import answers

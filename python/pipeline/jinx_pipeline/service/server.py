@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from jinx._view.guard import MAX_REQUESTS, App
-from jinx._view.server import LOCAL, MAX_HEAD_BYTES, TimedProtocol, addressed, bound, serve_in_thread
-from jinx._view.token import secret_path
+from jinx._viewer.guard import MAX_REQUESTS, App
+from jinx._viewer.server import LOCAL, MAX_HEAD_BYTES, TimedProtocol, addressed, bound, serve_in_thread
+from jinx._viewer.token import secret_path
 from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, with_mcp
 from jinx_pipeline.service.workplace import Workplace
 

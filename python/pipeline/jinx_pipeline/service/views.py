@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
-from jinx._view.app import Viewer
-from jinx._view.guard import App, Receive, Scope, Send
+from jinx._viewer.app import Viewer
+from jinx._viewer.guard import App, Receive, Scope, Send
 from jinx_pipeline.service.datasets import Datasets
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.operations import problem

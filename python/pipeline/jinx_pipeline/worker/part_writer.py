@@ -17,7 +17,7 @@ import numpy as np
 
 import jinx
 from jinx._results import WriteResult
-from jinx._views.save import write as write_view
+from jinx._saved_views.save import write as write_view
 from jinx.errors import JinxError
 from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.sample_source import ABSENT, ID, ROW, UNCHANGED, in_order

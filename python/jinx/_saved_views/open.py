@@ -11,9 +11,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.summary import path_of, schema, schema_of_all
+from jinx._saved_views.bases import Base, ViewFooter, bases_of, footer_of, read_view
 from jinx._unpickle import rebuild
 from jinx._urls import is_url, resolved
-from jinx._views.bases import Base, ViewFooter, bases_of, footer_of, read_view
 from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)

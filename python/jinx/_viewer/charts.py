@@ -9,7 +9,7 @@ from typing import Any, Literal
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
-from jinx._view.query import Brush, expression_name
+from jinx._viewer.query import Brush, expression_name
 
 MISSING = 255
 _BINS = 32

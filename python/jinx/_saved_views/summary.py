@@ -9,7 +9,7 @@ from jinx._core import Reader
 from jinx._dataset.summary import column_infos, path_of, schema
 from jinx._dataset.summary import describe as describe_files
 from jinx._results import BaseInfo, DatasetInfo
-from jinx._views.open import SavedView, SavedViews
+from jinx._saved_views.open import SavedView, SavedViews
 
 
 def describe(dataset: Reader) -> DatasetInfo:

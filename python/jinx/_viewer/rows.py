@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from jinx._media_types import media_bytes
-from jinx._view.media_type import mime_of
+from jinx._viewer.media_type import mime_of
 
 _LARGEST_INT = 2**53
 _MAX_DEPTH = 32

@@ -14,8 +14,8 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from jinx._view.app import Viewer
-from jinx._view.guard import MAX_REQUESTS, Guard
+from jinx._viewer.app import Viewer
+from jinx._viewer.guard import MAX_REQUESTS, Guard
 
 LOCAL = "127.0.0.1"
 # As options and Host headers write them.

@@ -16,15 +16,15 @@ from jinx._dataset.added_columns import with_columns
 from jinx._dataset.columns import column, column_names, parse_name
 from jinx._dataset.expression import matching
 from jinx._dataset.selection import at, sort
-from jinx._view.charts import Charts
-from jinx._view.kept import Keeping, Kept
-from jinx._view.query import Brush, Query, SortKey
+from jinx._viewer.charts import Charts
+from jinx._viewer.kept import Keeping, Kept
+from jinx._viewer.query import Brush, Query, SortKey
 from jinx.errors import InvalidError, LimitError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from jinx._view.kept import Samples
+    from jinx._viewer.kept import Samples
 
 # Numbers of samples take 4 bytes.
 _MOST_SAMPLES = 1 << 32

@@ -15,10 +15,10 @@ from starlette.routing import Route
 from jinx import __version__
 from jinx._notes.form import Form
 from jinx._notes.journal import Journal, Note
-from jinx._view.media import picture, problem, whole
-from jinx._view.query import Query
-from jinx._view.shown import ShownDataset, path_of
-from jinx._view.thumbnails import Thumbnails
+from jinx._viewer.media import picture, problem, whole
+from jinx._viewer.query import Query
+from jinx._viewer.shown import ShownDataset, path_of
+from jinx._viewer.thumbnails import Thumbnails
 from jinx.errors import InvalidError, JinxError
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -213,7 +213,7 @@ class Viewer:
 
     def column(self, request: Request) -> Response:
         """A column of the samples that the query keeps, as an Arrow stream; for programs."""
-        from jinx._view.arrow_column import ARROW_STREAM
+        from jinx._viewer.arrow_column import ARROW_STREAM
 
         parts = self._dataset(request).arrow_column(Query.parse(request.query_params), request.path_params["name"])
         return StreamingResponse(parts, media_type=ARROW_STREAM)
@@ -297,5 +297,5 @@ def _list(text: str) -> list[Any]:
 
 def _page_files() -> dict[str, bytes]:
     """The files of the page, by name."""
-    folder = files("jinx._view") / "page"
+    folder = files("jinx._viewer") / "page"
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in TYPES}

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from jinx._view.media_type import HEAD_BYTES, mime_of
-from jinx._view.thumbnails import Thumbnails
+from jinx._viewer.media_type import HEAD_BYTES, mime_of
+from jinx._viewer.thumbnails import Thumbnails
 
 # A smaller file goes out as it is: the browser decodes it faster than a thumbnail is made.
 SENT_AS_STORED = 128 << 10

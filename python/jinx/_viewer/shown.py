@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
-from jinx._view.charts import MISSING, Charts
-from jinx._view.media import SENT_AS_STORED, Binary, BytesCache
-from jinx._view.media_type import HEAD_BYTES
-from jinx._view.query import Query
-from jinx._view.rows import CARD, SAMPLE, Path, row_of, value_at
-from jinx._view.selection import Selections
+from jinx._viewer.charts import MISSING, Charts
+from jinx._viewer.media import SENT_AS_STORED, Binary, BytesCache
+from jinx._viewer.media_type import HEAD_BYTES
+from jinx._viewer.query import Query
+from jinx._viewer.rows import CARD, SAMPLE, Path, row_of, value_at
+from jinx._viewer.selection import Selections
 from jinx.errors import JinxError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class ShownDataset:
             InvalidError: The column has no chart.
             ImportError: pyarrow is not installed.
         """
-        from jinx._view.arrow_column import arrow_column
+        from jinx._viewer.arrow_column import arrow_column
 
         self.selections.wait(query)
         kept, _ = self.selections.kept(query)

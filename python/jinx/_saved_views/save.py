@@ -11,10 +11,10 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names, schema_if_empty
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
+from jinx._saved_views.bases import Base, bases_of, keep_location, refuse_replaced
+from jinx._saved_views.meta import kept_meta
 from jinx._sizes import shard_bytes as shard_size_of
 from jinx._urls import is_url
-from jinx._views.bases import Base, bases_of, keep_location, refuse_replaced
-from jinx._views.meta import kept_meta
 
 # Signals are noticed between two calls.
 _CHUNK_SAMPLES = 1 << 18

@@ -7,8 +7,8 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
+from jinx._saved_views.bases import Base, footer_of, is_view
 from jinx._urls import is_url
-from jinx._views.bases import Base, footer_of, is_view
 from jinx.errors import MismatchError, UnsupportedError
 
 _OPTIONS: dict[str, Any] = {"verify": "none"}

@@ -12,7 +12,7 @@ from jinx._core import Reader
 from jinx._optional import require
 
 if TYPE_CHECKING:
-    from jinx._view.server import ViewServer
+    from jinx._viewer.server import ViewServer
 
 _IDLE_SECONDS = 8 * 3600.0
 _HUB = "JUPYTERHUB_SERVICE_PREFIX"
@@ -51,9 +51,9 @@ def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | N
     for module in ("starlette", "uvicorn"):
         require(module, extra="view", what="Dataset.view")
     from jinx._dataset.summary import path_of
-    from jinx._view.app import Viewer
-    from jinx._view.server import ViewServer
-    from jinx._view.shown import ShownDataset
+    from jinx._viewer.app import Viewer
+    from jinx._viewer.server import ViewServer
+    from jinx._viewer.shown import ShownDataset
 
     shown = ShownDataset(dataset, path_of(dataset), is_saved=False)
     has_proxy = bool(os.environ.get(_HUB)) if proxy is None else proxy

@@ -13,8 +13,8 @@ from jinx._optional import require
 from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
-    from jinx._view.charts import ChartColumn
-    from jinx._view.kept import Kept
+    from jinx._viewer.charts import ChartColumn
+    from jinx._viewer.kept import Kept
 
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _BATCH = 1 << 16

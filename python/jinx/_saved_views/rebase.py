@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from jinx import _core
 from jinx._arguments import encodable
 from jinx._core import Reader
+from jinx._saved_views.bases import Base, ViewFooter, candidates, footer_of, places
+from jinx._saved_views.open import Path, absolute_paths, open_base
 from jinx._urls import is_url
-from jinx._views.bases import Base, ViewFooter, candidates, footer_of, places
-from jinx._views.open import Path, absolute_paths, open_base
 from jinx.errors import JinxError
 
 
