@@ -12,7 +12,7 @@ use jinx_format::base_url::local_path;
 use jinx_format::content_hash::hash_bytes;
 use jinx_format::read::open::{ShardRef, resolve};
 use jinx_format::read::shard::{OpenOptions, Shard};
-use jinx_format::view::{Base, BaseKind};
+use jinx_format::view_footer::{Base, BaseKind};
 use jinx_mds::index_json::INDEX_NAME;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf, absolute};

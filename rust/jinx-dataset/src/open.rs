@@ -13,7 +13,7 @@ use jinx_core::io::Identity;
 use jinx_core::{Error, Result};
 use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::{OpenOptions, Shard};
-use jinx_format::view::Base;
+use jinx_format::view_footer::Base;
 use std::path::PathBuf;
 use std::sync::Arc;
 

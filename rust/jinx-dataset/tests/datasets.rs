@@ -8,7 +8,7 @@ use jinx_core::error::{Cause, Error};
 use jinx_core::value::Value;
 use jinx_dataset::{Bases, Dataset, FileIdentity, Location, Options, open};
 use jinx_format::read::shard::{OpenOptions, Verify};
-use jinx_format::view::BaseKind;
+use jinx_format::view_footer::BaseKind;
 use sample::*;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use crate::key::FormatVersion;
 use crate::meta::Meta;
 use crate::metadata_digest::check_digest;
 use crate::own_columns;
-use crate::view::{self, ViewInfo};
+use crate::view_footer::{self, ViewInfo};
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
 
 /// The features that a file may require of its reader.
-const KNOWN_FEATURES: [&str; 2] = [view::FEATURE, own_columns::FEATURE];
+const KNOWN_FEATURES: [&str; 2] = [view_footer::FEATURE, own_columns::FEATURE];
 /// The end of the index key of a view. A 1.0 reader takes it for a codec, so it does not read a view as rows.
 pub(crate) const VIEW_MARK: &str = ".view";
 
@@ -212,7 +212,7 @@ impl Footer {
         let own_sep =
             map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
         let mixed_sep = sep != "." && !own_sep;
-        let is_view = rules == FormatVersion::V1_1 && requires(&map, view::FEATURE);
+        let is_view = rules == FormatVersion::V1_1 && requires(&map, view_footer::FEATURE);
         let index = take_index(&mut map, if mixed_sep { "." } else { &sep }, is_view)?;
         if matches!(index, IndexRef::Sidecar(_)) && to_u64(text.len()) > MAX_FOOTER_BYTES {
             return Err(Error::limit(format!("a footer of {} bytes", text.len())));

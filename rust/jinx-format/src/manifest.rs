@@ -3,7 +3,7 @@
 use crate::footer::{check_features, check_names};
 use crate::meta::Meta;
 use crate::metadata_digest::{check_digest, with_digest};
-use crate::view;
+use crate::view_footer;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, plain_component};
@@ -62,7 +62,7 @@ impl Manifest {
 
     /// Whether the shards are saved views: all of them, or none.
     pub fn is_of_views(&self) -> bool {
-        self.features_required.iter().any(|feature| feature == view::FEATURE)
+        self.features_required.iter().any(|feature| feature == view_footer::FEATURE)
     }
 
     pub fn push(&mut self, entry: ShardEntry) {

@@ -4,6 +4,7 @@
 //! checksums (of lines in the footer, of values in their pointers) must match too.
 
 use crate::fields::{FieldNode, MediaField};
+use crate::file_kind::{FileKind, sniff};
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::identity::sidecar_of;
 use crate::index::Array;
@@ -12,7 +13,6 @@ use crate::read::json_lines::scan;
 use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::MAGIC;
-use crate::sniff::{FileKind, sniff};
 use crate::verify::{arrays, check_row};
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;

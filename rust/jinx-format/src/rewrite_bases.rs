@@ -7,7 +7,7 @@ use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest};
 use crate::metadata_digest::with_digest;
 use crate::read::locate::read_footer;
-use crate::view::Base;
+use crate::view_footer::Base;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Contents, DirectoryWriter, FileOps, PairWriter, RealOps, Source, sidecar_path};
 use jinx_core::json::scan::Members;

@@ -8,7 +8,7 @@ use jinx_format::footer::{ArrayRef, IndexRef};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::verify::verify;
-use jinx_format::view::{Base, BaseKind, NewBase, NewView};
+use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use std::fs;

@@ -13,7 +13,7 @@ use jinx_format::identity::{JinxIdentity, sidecar_of};
 use jinx_format::move_files::{move_directory_on, move_pair_on, remove_directory_on};
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::rewrite_bases::{NewPlace, rewrite_bases_on};
-use jinx_format::view::{Base, BaseKind, NewBase, NewView};
+use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use sample::{expected, rows_in};

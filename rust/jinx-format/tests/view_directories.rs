@@ -16,7 +16,7 @@ use jinx_format::rewrite_bases::{
     NewPlace, ShardPlaces, rewrite_bases_of_shards, rewrite_bases_of_shards_on,
 };
 use jinx_format::verify::verify;
-use jinx_format::view::{Base, BaseKind, NewBase, NewView};
+use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use std::fs;

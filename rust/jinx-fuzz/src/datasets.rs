@@ -6,7 +6,7 @@ use super::write_read::{options_of, row_of};
 use jinx_core::checked_math::to_u64;
 use jinx_core::value::Value;
 use jinx_format::read::columns::{ColumnType, TimeUnit};
-use jinx_format::view::{Base, BaseKind, NewBase, NewView};
+use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::new_column::NewColumn;
 use jinx_format::write::options::WriteOptions;

@@ -10,7 +10,7 @@ use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::rewrite_bases::{NewPlace, rewrite_bases};
 use jinx_format::verify::verify;
-use jinx_format::view::ViewInfo;
+use jinx_format::view_footer::ViewInfo;
 use std::path::Path;
 
 pub(super) fn saved_view(data: &[u8]) {

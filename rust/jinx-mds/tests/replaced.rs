@@ -3,8 +3,8 @@
 
 use jinx_core::Cause;
 use jinx_core::io::RealOps;
+use jinx_mds::read::decode_ahead::ShardPrefetcher;
 use jinx_mds::read::directory::{Directory, Options, Unpack};
-use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::write::writer::{Settings, Writer};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,12 +15,12 @@ from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.export import Export, ExportKind
 from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
+from jinx_pipeline.recipe.make_operator import step_of
 from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step, TableQuery
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.read_graph import read_graph
 from jinx_pipeline.recipe.read_models import read_models
 from jinx_pipeline.recipe.recipe_parameters import values_of
-from jinx_pipeline.recipe.steps import step_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS, Validator

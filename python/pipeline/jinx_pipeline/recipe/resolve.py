@@ -13,8 +13,8 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, load_file
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import RecipeError
+from jinx_pipeline.recipe.make_operator import Problems, step_of
 from jinx_pipeline.recipe.model import Recipe, Step, StepPort
-from jinx_pipeline.recipe.steps import Problems, step_of
 
 
 def resolve(recipe: Recipe) -> Recipe:

@@ -1,16 +1,16 @@
 //! A schema for rows that have none: one type per field that holds every row, or an error that states why there is
 //! none.
 
+mod field_type;
 mod finish;
-mod kind;
 
 use crate::arrow::describe::describe;
 use crate::arrow::features::MediaPath;
 use arrow_schema::SchemaRef;
+use field_type::InferredField;
+pub(crate) use field_type::InferredType;
 use jinx_core::error::{Error, Result};
 use jinx_core::value::Value;
-use kind::InferredField;
-pub(crate) use kind::InferredType;
 
 /// What inference may do beyond exact promotion.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ mod bz2;
 mod deflate;
 mod hex;
 mod lz4;
-mod magic;
+mod media_type;
 mod members;
 mod snappy;
 mod stream;
@@ -23,7 +23,7 @@ use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::io::UninitSlice;
 
-pub use magic::{is_compressed_media, mime};
+pub use media_type::{is_compressed_media, mime};
 pub use snappy::decode_snappy_raw;
 pub use stream::{Writer, reader, sniff, writer};
 pub use text::{TextEncoding, base64_len, is_strict_base64, push_base64};

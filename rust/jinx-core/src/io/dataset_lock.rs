@@ -1,7 +1,6 @@
 //! Keeps writers away from a dataset that is about to be renamed.
 
 use super::append::remove_unlisted;
-use super::directory::mark;
 use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
 use super::fs_calls::{FileOps, if_there, look};
@@ -9,6 +8,7 @@ use super::lock::{Lock, wait_for_finisher};
 use super::pair_names::PairIdentity;
 use super::pair_paths::PairPaths;
 use super::pair_writer::require_directory;
+use super::publish_directory::mark;
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! Looks at all samples of a dataset at once, as a viewer does: columns as codes of one byte with counts that depend on
 //! each other, pages of any order, and words in strings.
 
-mod cells;
 mod counts;
 mod numbers;
 mod order;
 mod packed_keys;
 mod search;
 mod selected;
+mod sortable_cells;
 mod stored;
 mod texts;
 

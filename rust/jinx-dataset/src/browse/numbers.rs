@@ -1,8 +1,8 @@
 //! The numbers of a column in the order of a dataset, for charts and orders.
 
 use crate::browse::MISSING;
-use crate::browse::cells::{Cells, KeyKind, float_key};
 use crate::browse::packed_keys::{BLOCK, PackedKeys};
+use crate::browse::sortable_cells::{Cells, KeyKind, float_key};
 use crate::browse::stored::Stored;
 use crate::column_data::ColumnData;
 use crate::dataset::Dataset;

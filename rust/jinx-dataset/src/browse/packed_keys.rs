@@ -1,6 +1,6 @@
 //! Keys of numbers that were read from rows, in few bytes: most such columns are lengths and small integers.
 
-use crate::browse::cells::{KeyKind, float_key, int_key};
+use crate::browse::sortable_cells::{KeyKind, float_key, int_key};
 
 /// The number of samples in a block.
 pub(super) const BLOCK: usize = 1 << 16;

@@ -1,6 +1,6 @@
 //! The numbers of an indexed column, read part by part whenever they are needed, so that none of them stay in memory.
 
-use crate::browse::cells::{Cells, KeyKind};
+use crate::browse::sortable_cells::{Cells, KeyKind};
 use crate::column_data::{ColumnData, ColumnPart};
 use crate::dataset::Dataset;
 use crate::shards::common_type;

@@ -1,7 +1,7 @@
 //! Threads that decode compressed shards for iterators over all samples in order.
 
+use jinx_mds::read::decode_ahead::ShardPrefetcher;
 use jinx_mds::read::directory::Directory;
-use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::Row;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -20,7 +20,7 @@ use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::OpenOptions;
-use jinx_format::view::ViewInfo;
+use jinx_format::view_footer::ViewInfo;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
 use std::path::PathBuf;

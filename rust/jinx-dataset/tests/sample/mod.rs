@@ -3,7 +3,7 @@
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_dataset::base_opener::directory_id;
 use jinx_dataset::{Dataset, Location, Options, Rows, open};
-use jinx_format::view::{Base, BaseKind, NewBase, NewView};
+use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use jinx_mds::write::writer::{Settings, Writer};

@@ -1,12 +1,12 @@
 //! Plain JSON Lines as a dataset: a scan for newlines makes the index.
 
 use crate::fields::FieldNode;
+use crate::file_kind::{FileKind, sniff_source};
 use crate::footer::Footer;
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::ordered_blocks::in_order;
 use crate::read::shard::{OpenOptions, Shard};
-use crate::sniff::{FileKind, sniff_source};
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};

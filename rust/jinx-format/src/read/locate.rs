@@ -1,9 +1,9 @@
 //! Finds the parts of a pair: the footer in the main file, and the sidecar next to it.
 
+use crate::file_kind::{FileKind, sniff_source};
 use crate::footer::{Footer, SidecarInfo, footer_range};
 use crate::key::FormatVersion;
 use crate::sidecar::{self, Header};
-use crate::sniff::{FileKind, sniff_source};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, plain_component, second_name, sidecar_path};

@@ -1,8 +1,8 @@
 //! Which files a path stands for: a pair, or a directory of pairs.
 
+use crate::file_kind::{FileKind, quoted, sniff};
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::read::shard::{OpenOptions, Shard};
-use crate::sniff::{FileKind, quoted, sniff};
 use jinx_core::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};

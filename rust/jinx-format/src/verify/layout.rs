@@ -3,7 +3,7 @@
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
-use crate::view::ViewInfo;
+use crate::view_footer::ViewInfo;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;

@@ -1,12 +1,12 @@
 //! One pair: rows on all cores, in waves, so that reports come in the order of the samples.
 
 use super::Problems;
+use crate::file_kind::{FileKind, sniff};
 use crate::key::FormatVersion;
 use crate::own_columns;
 use crate::read::open::ShardRef;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::HEADER_BYTES;
-use crate::sniff::{FileKind, sniff};
 use crate::verify::footer::{FieldTally, OpenColumn};
 use crate::verify::layout::{SidecarLayout, check_tail};
 use crate::verify::row::{RowReport, check_row};

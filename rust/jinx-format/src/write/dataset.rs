@@ -2,7 +2,7 @@
 
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest};
-use crate::view;
+use crate::view_footer;
 use crate::write::directory_target::{DirectoryTarget, Publish};
 use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::room_for_names;
@@ -23,7 +23,7 @@ use jinx_core::value::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-mod ordered;
+mod permuted;
 mod with_form;
 
 /// Sizes of a finished dataset.
@@ -127,7 +127,9 @@ impl DatasetWriter {
                 _ => DirectoryWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
-            manifest.features_required.extend(options.view.is_some().then(|| view::FEATURE.to_owned()));
+            manifest
+                .features_required
+                .extend(options.view.is_some().then(|| view_footer::FEATURE.to_owned()));
             let (journal, refused) = match &options.resume {
                 Some(resume) => {
                     let (journal, refused) = Journal::begin(&mut work, resume, &mut manifest)?;

@@ -1,7 +1,7 @@
 //! A directory of pairs that is being written.
 
 use crate::manifest::{Manifest, ShardEntry};
-use crate::view::NewView;
+use crate::view_footer::NewView;
 use crate::write::dataset::Summary;
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::room_for_names;

@@ -5,7 +5,7 @@ use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
 use crate::meta::WithMeta;
 use crate::metadata_digest::with_digest;
 use crate::own_columns;
-use crate::view::{self, ViewInfo};
+use crate::view_footer::{self, ViewInfo};
 use crate::write::options::WriteOptions;
 use crate::write::sidecar_writer::inline_array;
 use jinx_core::checked_math::to_u64;
@@ -93,7 +93,7 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     }
     let mut features = Vec::new();
     if let Some((_, view)) = &parts.view {
-        features.push(view::FEATURE);
+        features.push(view_footer::FEATURE);
         features.extend((!view.own.is_empty()).then_some(own_columns::FEATURE));
     }
     put("features_required", json!(features));

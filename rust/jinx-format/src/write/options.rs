@@ -2,7 +2,7 @@
 
 use crate::fields::{MediaField, Path};
 use crate::meta::Meta;
-use crate::view::NewView;
+use crate::view_footer::NewView;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_VALUE_BYTES};
 use std::collections::HashSet;

@@ -4,7 +4,7 @@ use crate::fields::{Fact, FieldInfo, FieldStats};
 use crate::footer::ColumnInfo;
 use crate::own_columns;
 use crate::sidecar::{HEADER_BYTES, Header};
-use crate::view::{Base, NewView, ViewInfo, count_samples};
+use crate::view_footer::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder};
 use crate::write::early_sync::EarlySync;
 use crate::write::encode::{EncodedRow, RowEncoder};

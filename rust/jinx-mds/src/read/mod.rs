@@ -1,7 +1,7 @@
 //! Directories and shards, read at random or from the first sample to the last.
 
+pub mod decode_ahead;
 pub mod directory;
 mod directory_path;
-pub mod prefetch;
 pub mod shard;
 mod unpack;

@@ -10,7 +10,7 @@ use std::path::{PathBuf, absolute};
 /// Detects the format of a file from its content.
 #[pyfunction]
 pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
-    let kind = py.detach(|| jinx_format::sniff::sniff(&path)).into_py_result()?;
+    let kind = py.detach(|| jinx_format::file_kind::sniff(&path)).into_py_result()?;
     Ok((kind.name().to_owned(), kind.hint(&path)))
 }
 

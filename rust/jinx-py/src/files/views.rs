@@ -12,7 +12,7 @@ use jinx_format::manifest::Manifest;
 use jinx_format::own_columns::name_of;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::rewrite_bases::{NewPlaces, ShardPlaces, rewrite_bases, rewrite_bases_of_shards};
-use jinx_format::view::Base;
+use jinx_format::view_footer::Base;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;

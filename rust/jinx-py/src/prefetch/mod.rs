@@ -5,7 +5,7 @@
 //! ([`value::PendingValue`]) or decompresses a sample that is compressed as one piece (`mds::prefetch`).
 //!
 //! Two kinds of reads do not use this module. For MDS shards that are compressed as files, one thread decodes the whole
-//! file (`jinx_mds::read::prefetch`). Columns that are measured row by row create objects only after all is read.
+//! file (`jinx_mds::read::decode_ahead`). Columns that are measured row by row create objects only after all is read.
 
 pub mod iteration;
 pub mod value;

@@ -4,7 +4,7 @@ use crate::dataset::reader::positions;
 use crate::errors::{IntoPy, to_py};
 use crate::view::typed_columns::TypedColumns;
 use jinx_core::Error;
-use jinx_format::view::{Base, NewBase, NewView};
+use jinx_format::view_footer::{Base, NewBase, NewView};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

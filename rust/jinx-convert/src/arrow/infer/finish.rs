@@ -2,7 +2,7 @@
 
 use crate::arrow::features::METADATA_KEY;
 use crate::arrow::infer::InferOptions;
-use crate::arrow::infer::kind::{InferredField, InferredType, Range};
+use crate::arrow::infer::field_type::{InferredField, InferredType, Range};
 use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Element;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
