@@ -24,7 +24,7 @@ from typing import Any
 from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.memory import measure
-from bench.order import limit
+from bench.order import floor, limit
 from bench.order.data import make_media, make_rows
 from bench.order.page import page
 
@@ -64,10 +64,10 @@ CASES = (
     Case("sort media", "media", "sort", (*_ALL, *_OLD)),
     Case("shuffle media, 4x memory", "large", "shuffle", ("cp", "jinx"), is_bounded=True),
     Case("sort media, 4x memory", "large", "sort", ("cp", "jinx"), is_bounded=True),
-    Case("sort rows", "rows", "sort", _ALL),
-    Case("shuffle rows", "rows", "shuffle", ("cp", "jinx", "duckdb")),
-    Case("shuffle rows, 4x memory", "rows", "shuffle", ("cp", "jinx"), is_bounded=True),
-    Case("sort rows, 4x memory", "rows", "sort", ("cp", "jinx", "duckdb"), is_bounded=True),
+    Case("sort rows", "rows", "sort", (*_ALL, "floor")),
+    Case("shuffle rows", "rows", "shuffle", ("cp", "jinx", "duckdb", "floor")),
+    Case("shuffle rows, 4x memory", "rows", "shuffle", ("cp", "cp twice", "jinx"), is_bounded=True),
+    Case("sort rows, 4x memory", "rows", "sort", ("cp", "cp twice", "jinx", "duckdb"), is_bounded=True),
 )
 
 
@@ -144,6 +144,7 @@ def main() -> None:
             make_media(place / "large", given.large, is_large=True)
         if "rows" in data:
             make_rows(place / "rows", given.rows)
+            floor.build(place)
         records = run(cases, place, given.rounds, given.memory)
     result = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.order import limit
+from bench.order import floor, limit
 
 # Its commands need mosaicml-streaming, which has an environment of its own.
 MLDATAFORGE = Path(__file__).resolve().parents[2] / ".venv-streaming" / "bin" / "python"
@@ -28,6 +28,16 @@ def cp(_: str, place: Path, out: Path, __: int) -> None:
         source = (place / "in.jinx").with_suffix(suffix)
         if source.exists():
             subprocess.run(["cp", "--reflink=never", source, out / f"out{suffix}"], check=True)  # noqa: S607
+
+
+def cp_twice(_: str, place: Path, out: Path, __: int) -> None:
+    """What every way must move that cannot hold the data: all bytes to a temporary place, and from there."""
+    temporary = out / "temporary"
+    temporary.mkdir()
+    cp(_, place, temporary, __)
+    for path in temporary.iterdir():
+        subprocess.run(["cp", "--reflink=never", path, out / path.name], check=True)  # noqa: S607
+    shutil.rmtree(temporary)
 
 
 def jinx(operation: str, place: Path, out: Path, memory: int) -> dict[str, object]:
@@ -78,6 +88,8 @@ def mldataforge(compression: str) -> Run:
 
 CONTESTANTS: dict[str, Run] = {
     "cp": cp,
+    "cp twice": cp_twice,
+    "floor": floor.run,
     "jinx": jinx,
     "mldataforge none": mldataforge("none"),
     "mldataforge zstd": mldataforge("zstd"),

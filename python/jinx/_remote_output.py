@@ -39,7 +39,8 @@ class RemoteOutput:
     def __init__(self, url: str, *, overwrite: bool, options: Mapping[str, Any] = _NO_OPTIONS) -> None:
         if format_of(url) not in {None, "jinx"}:
             raise ValueError(f"{url}: {ONLY_JINX}")
-        self._url, self._overwrite = url.rstrip("/"), overwrite
+        self._url = url.rstrip("/")
+        self._overwrite = overwrite
         self._options = {"storage": options.get("storage")}
         if not overwrite:
             self._refuse_existing()

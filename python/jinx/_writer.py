@@ -155,7 +155,8 @@ class Writer:
         if part is not None:
             if append:
                 raise ValueError("a part cannot be appended to; write it again")
-            self._path, overwrite = part_directory(self._path, *parse_part(part)), True
+            self._path = part_directory(self._path, *parse_part(part))
+            overwrite = True
             place = self._path
         if not overwrite and not append:
             refuse_existing(place)

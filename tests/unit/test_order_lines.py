@@ -292,3 +292,20 @@ def test_sorting_by_a_column_of_numbers_is_stable(tmp_path, kind):
         expected = sorted(there, key=lambda i: keys[i], reverse=descending)
         assert done.missing == len(lacking)
         assert jinx.open(out).column("n").tolist() == expected + (lacking if missing == "last" else [])
+
+
+@pytest.mark.parametrize(("memory", "plan"), [("1GB", "one pass"), ("4MB", "two passes")])
+def test_damaged_cells_are_noticed_in_every_part_of_a_column(tmp_path, memory, plan):
+    """Cells are compared where they are read, in chunks of 1 MiB: those of the last rows too."""
+    rows, source, out = 200_000, tmp_path / "in.jinx", tmp_path / "out.jinx"
+    with jinx.Writer(source) as writer:
+        writer.write_many({"id": i << 33, "key": -float(i)} for i in range(rows))
+    assert jinx.shuffle(source, out, seed=1, memory=memory).plan == plan
+    before = files(tmp_path, "out")
+    sidecar = bytearray(source.with_suffix(".binx").read_bytes())
+    sidecar[sidecar.index(((rows - 2) << 33).to_bytes(8, "little")) + 5] ^= 1
+    source.with_suffix(".binx").write_bytes(sidecar)
+    for rewrite, options in ((jinx.shuffle, {"seed": 1}), (jinx.sort, {"by": "key"})):
+        with pytest.raises(jinx.CorruptFileError, match="id"):
+            rewrite(source, out, memory=memory, overwrite=True, **options)
+        assert files(tmp_path, "out") == before

@@ -45,7 +45,8 @@ class ChatTemplate:
         self.takes_parts = bool(_LOOKS_AT_PARTS.search(source))
         self._marks_assistant = "generation" in source and bool(re.search(r"\{%-?\s*generation\s*-?%\}", source))
         nonce = secrets.token_hex(8)
-        self._begin, self._end = f"\ufdd0{nonce}[", f"\ufdd0{nonce}]"
+        self._begin = f"\ufdd0{nonce}["
+        self._end = f"\ufdd0{nonce}]"
         self._template = _environment(self._begin, self._end).from_string(source)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -36,7 +36,8 @@ class TextTokenizer:
         if isinstance(source, str | os.PathLike):
             file = _tokenizer_file(Path(os.fsdecode(cast("str", source))))
             backend = _read(library, file)
-            self.name, self.hash = _name(file), _core.hash_file(str(file))
+            self.name = _name(file)
+            self.hash = _core.hash_file(str(file))
             self._read_directory(file.parent)
         elif isinstance(backend, library.Tokenizer):
             self.name = getattr(source, "name_or_path", "") or type(source).__name__

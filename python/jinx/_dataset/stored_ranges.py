@@ -55,7 +55,8 @@ class StoredRanges:
             self._rows = dataset._derive(
                 rows=roots[0], indices=positions, columns=None, transforms=(), lazy=True, decoders=None
             )
-            self._root, self._files = roots[0], roots[0].paths
+            self._root = roots[0]
+            self._files = roots[0].paths
             self._stops = list(accumulate(samples for samples, _ in roots[0].identities()))
             self._origin = None if positions is None else memoryview(positions).cast("Q")
 

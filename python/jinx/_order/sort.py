@@ -120,7 +120,10 @@ class _Keys:
     """Collects the keys of all samples and sorts them."""
 
     def __init__(self, job: Job, *, descending: bool | list[bool], natural: bool, missing: Missing) -> None:
-        self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
+        self.job = job
+        self.descending = descending
+        self.natural = natural
+        self.missing = missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
         """A sorter for keys, some of which a `-` already reverses."""

@@ -70,7 +70,8 @@ def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, A
         raise CorruptFileError(f"{name}: this plan does not say which samples it is for")
     if identity["weights"] is not None:
         identity["weights"] = tuple(identity["weights"])
-    identity["budgets"], identity["least"] = dict(identity["budgets"]), dict(identity["least"])
+    identity["budgets"] = dict(identity["budgets"])
+    identity["least"] = dict(identity["least"])
     config = PackConfig(**identity)
     config.check(len(samples))
     columns = {budget_name: _numbers(column) for budget_name, column in dict(sample[_SIZES]).items()}

@@ -299,7 +299,8 @@ def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
                 f"sample {number}: this value of {by!r} is longer than the {_NAME_BYTES} bytes of a part's name: "
                 f"{name[:40]!r}..."
             )
-        parts[name], values[name] = chosen, value
+        parts[name] = chosen
+        values[name] = value
     return parts
 
 

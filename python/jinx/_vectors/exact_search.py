@@ -54,7 +54,8 @@ class _Best:
 
         positions, scores = np.concatenate([self.positions, positions]), np.concatenate([self.scores, scores])
         order = np.lexsort((positions, -scores))[: self.k]
-        self.positions, self.scores = positions[order], scores[order]
+        self.positions = positions[order]
+        self.scores = scores[order]
 
 
 class _Search:
@@ -67,7 +68,9 @@ class _Search:
     def __init__(self, vectors: Vectors, queries: Any, metric: str, best: list[_Best]) -> None:
         import numpy as np
 
-        self._vectors, self._queries, self._best = vectors, queries, best
+        self._vectors = vectors
+        self._queries = queries
+        self._best = best
         self._metric = metric
         self._lengths = np.linalg.norm(queries, axis=1)
         # Directions for the cosine, so that products need no division by the lengths of queries.

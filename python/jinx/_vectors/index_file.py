@@ -134,7 +134,8 @@ class IndexFile:
     """
 
     def __init__(self, path: str, file: int, facts: Facts, lists: "Lists") -> None:
-        self.path, self.facts = path, facts
+        self.path = path
+        self.facts = facts
         self.centres, self.bounds, self._hashes = lists
         self._file = file
         self._starts = block_starts(self.bounds, facts.width)

@@ -30,7 +30,9 @@ class IndexSearch:
     def __init__(self, index: IndexFile, array: Any, allowed: Any = None) -> None:
         import numpy as np
 
-        self._index, self._array, self._allowed = index, array, allowed
+        self._index = index
+        self._array = array
+        self._allowed = allowed
         self._metric = index.facts.metric
         # Twice the product less the square of the centre is the negative square of the distance, but for a constant.
         squares = np.einsum("ij,ij->i", index.centres, index.centres)

@@ -24,7 +24,9 @@ class Vectors:
     """
 
     def __init__(self, array: Any, rows: Any, present: Any) -> None:
-        self.array, self._rows, self.present = array, rows, present
+        self.array = array
+        self._rows = rows
+        self.present = present
         self.width: int = array.shape[1]
 
     @classmethod

@@ -85,7 +85,8 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         self._source = source
         self._is_spent = False
         self._budgets = (max_length, max_images)
-        self._window, self._seed = window, seed
+        self._window = window
+        self._seed = seed
         self._strategy: Strategy = strategy
         self._rank, self._world = rank_and_world(rank, world_size)
         self.tally = Tally()

@@ -69,7 +69,8 @@ class Referenced(Sequence[Any]):
     """The samples of a batch, read when they are first looked at; `batch` sends their positions instead."""
 
     def __init__(self, references: References, indices: list[int]) -> None:
-        self._references, self._indices = references, indices
+        self._references = references
+        self._indices = indices
         self._samples: list[Any] | None = None
 
     def __len__(self) -> int:

@@ -287,7 +287,8 @@ class _Counted:
     """An iterator with a known length, like a sampler."""
 
     def __init__(self, batches: Iterator[Positions], count: int) -> None:
-        self._batches, self._count = batches, count
+        self._batches = batches
+        self._count = count
 
     def __iter__(self) -> Iterator[Positions]:
         return self._batches
@@ -307,7 +308,8 @@ class _ReadInProcess(TorchDataset[Any]):
     """Makes the batch of some packs in a worker process."""
 
     def __init__(self, dataset: Dataset, make: Callable[[Read], Any]) -> None:
-        self._dataset, self._make = dataset, make
+        self._dataset = dataset
+        self._make = make
 
     def __getstate__(self) -> tuple[bytes, Callable[[Read], Any]]:
         # The dataset is opened with the first batch, which can pass on the error: an error at startup would end the

@@ -299,12 +299,12 @@ impl Rows for ViewRows {
     ) -> Result<Vec<u64>> {
         let is_own = |path: &Vec<String>| path.first().is_some_and(|name| self.is_own(name));
         let own = filter.paths().iter().filter(|path| is_own(path)).count();
+        let is_shown = |path: &Vec<String>| path.first().is_some_and(|name| self.shows(name));
+        let are_shown = filter.paths().iter().all(is_shown);
         match &self.own {
             // These rows have the same positions as the view.
             Some(rows) if own > 0 && own == filter.paths().len() => rows.filtered(filter, positions, limit),
-            _ if filter.paths().iter().all(|path| path.first().is_some_and(|name| self.shows(name))) => {
-                self.filtered_by_base(filter, positions, limit)
-            }
+            _ if are_shown => self.filtered_by_base(filter, positions, limit),
             _ => sample_by_sample(self, filter, positions, limit),
         }
     }

@@ -102,6 +102,15 @@ impl ChunkChecks {
         Ok(())
     }
 
+    /// The bytes of the chunks that hold these bytes of the array.
+    pub(crate) fn chunks_with(&self, bytes: Range<u64>) -> Range<u64> {
+        if bytes.is_empty() {
+            return bytes;
+        }
+        let start = bytes.start / self.chunk * self.chunk;
+        start..bytes.end.div_ceil(self.chunk).saturating_mul(self.chunk).min(self.length)
+    }
+
     /// The bytes of all chunks that do not match; neighbours are one range.
     ///
     /// # Errors

@@ -13,8 +13,9 @@ use jinx_format::read::column_view::ColumnView;
 use std::ops::Range;
 use std::path::Path;
 
-/// The number of samples in a part that is sorted at once: their items fit in the processor's cache.
-const PART: u64 = 128 << 10;
+/// The number of samples in a part that is sorted at once: their items, and as many that are sorted, fit in the
+/// processor's cache.
+const PART: u64 = 64 << 10;
 /// The number of samples that are looked at for each part, to divide the samples evenly.
 const TRIED: u64 = 32;
 /// The minimum number of samples of a share, and the number of samples whose missing keys are sought at once.
@@ -24,11 +25,36 @@ const SHARES: u64 = 8;
 /// Bytes of an item, and a quarter more, since lists have room to spare. Items that are being sorted come to this.
 const ITEM_BYTES: u64 = 20;
 
+/// The number of bits of a key that one pass over the items puts in order.
+const DIGIT_BITS: u32 = u8::BITS;
+
 /// A sample with its key, an integer that has the order of the keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyedSample {
     key: u64,
     sample: u64,
+}
+
+/// The first items of parts, in their order.
+struct FirstItems<'f> {
+    items: &'f [KeyedSample],
+    keys: Vec<u64>,
+}
+
+impl<'f> FirstItems<'f> {
+    fn new(items: &'f [KeyedSample]) -> Self {
+        Self { items, keys: items.iter().map(|item| item.key).collect() }
+    }
+
+    /// The number of parts that begin with this item or before it. Compares keys alone, which takes no branches, unless
+    /// the samples of one key are in several parts.
+    fn begun(&self, item: KeyedSample) -> usize {
+        let begun = self.keys.partition_point(|key| *key <= item.key);
+        match self.keys.get(begun.wrapping_sub(1)) {
+            Some(key) if *key == item.key => self.items.partition_point(|first| *first <= item),
+            _ => begun,
+        }
+    }
 }
 
 /// Consecutive samples, sorted into parts of the output but not within them.
@@ -114,14 +140,15 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         // A quarter more than the mean, so that few lists grow.
         let mean = share / self.samples.div_ceil(PART).max(1);
         let expected = to_usize(mean + mean / 4, "the items of a share")?;
+        let first_items = FirstItems::new(first_items);
         let items_of = |number: usize| {
             let empty = || Vec::with_capacity(expected);
-            let mut parts: Vec<_> = std::iter::repeat_with(empty).take(first_items.len()).collect();
+            let mut parts: Vec<_> = std::iter::repeat_with(empty).take(first_items.items.len()).collect();
             let mut missing = 0;
             let first = to_u64(number) * share;
             let mut add = |item: KeyedSample| {
                 if item >= *start && end.is_none_or(|end| item < *end) {
-                    parts[first_items.partition_point(|first| *first <= item) - 1].push(item);
+                    parts[first_items.begun(item) - 1].push(item);
                 }
             };
             self.each_item(first..self.samples.min(first + share), &mut add, &mut |_| missing += 1)?;
@@ -170,14 +197,16 @@ fn append_sorted(shares: &[Share], list: &mut PositionList) -> Result<()> {
     appended
 }
 
-/// Sorts items by their keys, byte by byte from the lowest; those with the same key keep their order.
+/// Sorts items by their keys; those with the same key are in the order of their samples, as they must be before. Keys of
+/// a part are close together: the highest bits in which they differ put nearly all of them in order.
 fn sorted_by_key(mut items: Vec<KeyedSample>) -> Vec<KeyedSample> {
     let Some(first) = items.first().copied() else { return items };
     let differing_bits = items.iter().fold(0, |bits, item| bits | (item.key ^ first.key));
+    let rest_bits = (u64::BITS - differing_bits.leading_zeros()).saturating_sub(2 * DIGIT_BITS);
     let mut sorted = vec![KeyedSample::default(); items.len()];
-    for byte in (0..8).filter(|byte| differing_bits.to_le_bytes()[*byte] != 0) {
-        let digit = |item: &KeyedSample| usize::from(item.key.to_le_bytes()[byte]);
-        let mut places = [0usize; 256];
+    for shift in [rest_bits, rest_bits + DIGIT_BITS] {
+        let digit = |item: &KeyedSample| usize::from((item.key >> shift).to_le_bytes()[0]);
+        let mut places = [0usize; 1 << DIGIT_BITS];
         items.iter().for_each(|item| places[digit(item)] += 1);
         let mut start = 0;
         for place in &mut places {
@@ -192,6 +221,10 @@ fn sorted_by_key(mut items: Vec<KeyedSample>) -> Vec<KeyedSample> {
         }
         std::mem::swap(&mut items, &mut sorted);
     }
+    if rest_bits > 0 {
+        let alike = items.chunk_by_mut(|one, next| one.key >> rest_bits == next.key >> rest_bits);
+        alike.filter(|items| items.len() > 1).for_each(<[KeyedSample]>::sort_unstable);
+    }
     items
 }
 
@@ -200,13 +233,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_sorted_by_every_byte_of_their_keys_and_keep_their_order() {
+    fn items_are_sorted_by_all_bits_of_their_keys_and_then_by_their_samples() {
         for (bits, count) in [(0, 5), (8, 1000), (20, 3000), (64, 3000), (3, 2000), (64, 0)] {
             let key = |sample: u64| mix(sample).checked_shr(64 - bits).unwrap_or_default() << (sample % 2);
             let items: Vec<_> = (0..count).map(|sample| KeyedSample { key: key(sample), sample }).collect();
             let mut expected = items.clone();
             expected.sort();
             assert_eq!(sorted_by_key(items), expected);
+        }
+    }
+
+    #[test]
+    fn one_key_far_from_the_others_changes_nothing() {
+        let key = |sample: u64| if sample == 700 { u64::MAX } else { mix(sample) % 500 };
+        let items: Vec<_> = (0..2000).map(|sample| KeyedSample { key: key(sample), sample }).collect();
+        let mut expected = items.clone();
+        expected.sort();
+        assert_eq!(sorted_by_key(items), expected);
+    }
+
+    #[test]
+    fn an_item_is_in_the_last_part_that_has_begun() {
+        let item = |key, sample| KeyedSample { key, sample };
+        let items = [item(0, 0), item(5, 3), item(5, 9), item(5, 9), item(8, 1)];
+        let first_items = FirstItems::new(&items);
+        for key in 0..10 {
+            for sample in 0..12 {
+                let begun = items.iter().filter(|first| **first <= item(key, sample)).count();
+                assert_eq!(first_items.begun(item(key, sample)), begun);
+            }
         }
     }
 }

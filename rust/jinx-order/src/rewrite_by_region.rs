@@ -6,11 +6,10 @@
 //! ```
 //! The input is read in order, and each bucket is only appended to; only a few megabytes at a time are accessed at random.
 //!
-//! What is read: the lines once, the buckets once, and the arrays of the sidecar (index, checksums of lines, columns)
-//! twice, since the checksum of an array covers all of it and is compared before a cell is used. The second time costs
-//! nothing where these arrays fit in the system's cache: they are a third of small rows. In the input, the disk is asked
-//! for the parts that threads take next, and for nothing else. Its own read-ahead, up to megabytes in each of the
-//! arrays at once, would be dropped before it is used where little memory is left for the cache.
+//! What is read: the lines, their cells and checksums once, the buckets once, and the index twice, since the sizes of
+//! the buckets must be known first. Cells are compared with the checksums of their chunks when their part is moved. In
+//! the input, the disk is asked for the parts that threads take next, and for nothing else. Its own read-ahead, up to
+//! megabytes in each of the arrays at once, would be dropped before it is used where little memory is left for the cache.
 //!
 //! The buckets lie in the main file of the output, each with more room than its lines take. So the lines of all buckets
 //! up to one end before the next bucket begins: written in order, they replace only what has been read.
@@ -167,7 +166,8 @@ impl<'b> Buckets<'b> {
         let mut start = 0;
         for (number, size) in sizes.into_iter().enumerate() {
             let end = start + self.most_bytes(to_u64(number), size);
-            (self.buckets[number].start, self.buckets[number].end) = (start, end);
+            self.buckets[number].start = start;
+            self.buckets[number].end = end;
             start = end;
         }
         expect_writes(&self.file, start);
@@ -278,7 +278,7 @@ impl<'b> Buckets<'b> {
         let mut start = rows.start;
         while start < rows.end {
             let end = rows.end.min(start + GATHERED_ROWS);
-            let gathered = self.lines.gather(&(start..end).collect::<Vec<_>>(), self.form)?;
+            let gathered = self.lines.gather_range(start..end, self.form)?;
             let places = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
             for (i, place) in places.iter().enumerate() {
                 let (bucket, place) = self.split(place);

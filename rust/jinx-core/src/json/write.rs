@@ -179,7 +179,8 @@ impl Sink for JsonText {
     }
     fn begin_dict(&mut self, _len: usize) -> Result<()> {
         if self.open.is_empty() {
-            (self.start, self.is_marked) = (self.out.len(), false);
+            self.start = self.out.len();
+            self.is_marked = false;
         }
         self.text(b"{")?;
         self.open.push(JsonContainer::NewDict);

@@ -23,7 +23,7 @@ impl SortedPages {
     /// # Errors
     /// `Limit` for more samples than 32 bits count; `Invalid` for a choice from another number of samples; read errors.
     pub fn new(numbers: &Numbers, chosen: Option<Selected<'_>>, is_descending: bool) -> Result<Self> {
-        u32::try_from(numbers.len()).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
+        number_of(numbers.len())?;
         if chosen.is_some_and(|chosen| chosen.samples() != numbers.len()) {
             return Err(Error::invalid("a choice from another number of samples"));
         }
@@ -36,16 +36,15 @@ impl SortedPages {
             })
         };
         // The samples of a block, each with its bucket.
-        let distribute = |block: usize| {
+        let distribute = |block: usize| -> Result<Vec<(u32, usize)>> {
             let samples = numbers.block(block);
             let mut placed = Vec::new();
-            let take =
-                |sample: usize, key| placed.push((u32::try_from(sample).unwrap_or(u32::MAX), bucket(key)));
+            let take = |sample: usize, key| placed.push((sample, bucket(key)));
             match chosen {
                 None => numbers.keys_in(block, samples, take)?,
                 Some(chosen) => numbers.keys_in(block, chosen.within(samples), take)?,
             }
-            Ok(placed)
+            placed.into_iter().map(|(sample, bucket)| Ok((number_of(sample)?, bucket))).collect()
         };
         let mut starts = vec![0u32; BUCKETS + 2];
         in_order(numbers.blocks(), distribute, |placed| {
@@ -101,7 +100,7 @@ impl SortedPages {
                 continue;
             }
             let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
-            let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(end - start);
+            let mut keyed: Vec<(u64, usize)> = Vec::with_capacity(end - start);
             let own = self.samples[start..end].iter().map(|sample| index(*sample));
             // The positions ascend, so each block is read only once.
             let mut own = own.peekable();
@@ -112,12 +111,13 @@ impl SortedPages {
                 numbers.keys_in(block, &mut of_block, |sample, key| {
                     let key = key.unwrap_or_default();
                     let key = if self.is_descending { !key } else { key };
-                    keyed.push((key, u32::try_from(sample).unwrap_or(u32::MAX)));
+                    keyed.push((key, sample));
                 })?;
             }
             keyed.sort_by_key(|(key, _)| *key);
-            let cells = self.samples[start..end].iter_mut();
-            cells.zip(keyed).for_each(|(cell, (_, sample))| *cell = sample);
+            for (cell, (_, sample)) in self.samples[start..end].iter_mut().zip(keyed) {
+                *cell = number_of(sample)?;
+            }
             self.is_sorted[bucket] = true;
         }
         Ok(())
@@ -136,6 +136,14 @@ impl SortedPages {
         let of = |place: usize| self.starts.partition_point(|start| index(*start) <= place) - 1;
         of(start)..of(end - 1) + 1
     }
+}
+
+/// The number of a sample.
+///
+/// # Errors
+/// `Limit` if there are too many.
+fn number_of(sample: usize) -> Result<u32> {
+    u32::try_from(sample).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))
 }
 
 fn index(number: u32) -> usize {

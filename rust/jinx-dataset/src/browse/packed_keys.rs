@@ -30,32 +30,19 @@ enum Cells {
 impl Cells {
     fn pack(keys: &[Option<u64>], kind: KeyKind) -> Self {
         let integers = || keys.iter().flatten().map(|key| kind.integer(*key));
-        let mut range: Option<(i64, i64)> = None;
-        for integer in integers() {
-            let Some(value) = integer else {
-                return Self::Keys(keys.iter().map(|key| key.unwrap_or_default()).collect());
-            };
-            range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
+        let wide = || Self::Keys(keys.iter().map(|key| key.unwrap_or_default()).collect());
+        if integers().any(|integer| integer.is_none()) {
+            return wide();
         }
-        let (least, most) = range.unwrap_or_default();
-        let difference = |key: &Option<u64>| {
-            key.and_then(|key| kind.integer(key)).map_or(0, |value| value.abs_diff(least))
+        let least = integers().flatten().min().unwrap_or_default();
+        let differences = || {
+            let integers = keys.iter().map(move |key| key.and_then(|key| kind.integer(key)));
+            integers.map(move |integer| integer.map_or(0, |value| value.abs_diff(least)))
         };
-        match most.abs_diff(least) {
-            0..=0xff => Self::Bytes(
-                least,
-                keys.iter().map(|key| u8::try_from(difference(key)).unwrap_or(u8::MAX)).collect(),
-            ),
-            0x100..=0xffff => Self::Shorts(
-                least,
-                keys.iter().map(|key| u16::try_from(difference(key)).unwrap_or(u16::MAX)).collect(),
-            ),
-            0x1_0000..=0xffff_ffff => Self::Words(
-                least,
-                keys.iter().map(|key| u32::try_from(difference(key)).unwrap_or(u32::MAX)).collect(),
-            ),
-            _ => Self::Keys(keys.iter().map(|key| key.unwrap_or_default()).collect()),
-        }
+        let bytes = || Some(Self::Bytes(least, narrowed(differences())?));
+        let shorts = || Some(Self::Shorts(least, narrowed(differences())?));
+        let words = || Some(Self::Words(least, narrowed(differences())?));
+        bytes().or_else(shorts).or_else(words).unwrap_or_else(wide)
     }
 
     fn key(&self, at: usize, kind: KeyKind) -> Option<u64> {
@@ -68,6 +55,11 @@ impl Cells {
             Self::Keys(keys) => keys.get(at).copied(),
         }
     }
+}
+
+/// The numbers in a smaller type; `None` if one does not fit.
+fn narrowed<T: TryFrom<u64>>(numbers: impl Iterator<Item = u64>) -> Option<Vec<T>> {
+    numbers.map(|number| T::try_from(number).ok()).collect()
 }
 
 impl PackedKeys {

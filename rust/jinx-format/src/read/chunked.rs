@@ -173,16 +173,33 @@ impl ChunkedColumn<'_> {
     #[inline]
     pub fn require(&self, rows: Range<u64>) -> Result<()> {
         for array in &self.open.unchecked {
-            let end = rows.end.min(self.open.column.rows);
-            let start = rows.start.min(end);
-            // No overflow: the array's bytes are counted in 64 bits.
-            let bytes = (start / 8 * array.bits + start % 8 * array.bits / 8)
-                ..(end / 8 * array.bits + (end % 8 * array.bits).div_ceil(8));
+            let bytes = self.bytes_of(array, &rows);
             let read =
                 |at: u64, length: u64| self.shard.sidecar_bytes(array.offset.saturating_add(at), length);
             array.checks.require(bytes, read).map_err(|error| self.shard.in_column(error, self.info))?;
         }
         Ok(())
+    }
+
+    /// The bytes of the sidecar that [`ChunkedColumn::require`] reads for these rows: whole chunks. `None` for a column
+    /// that was compared as a whole.
+    pub fn chunks_of(&self, rows: &Range<u64>) -> Option<Vec<Range<u64>>> {
+        let arrays = &self.open.unchecked;
+        let chunks = |array: &UncheckedArray| {
+            let chunks = array.checks.chunks_with(self.bytes_of(array, rows));
+            array.offset.saturating_add(chunks.start)..array.offset.saturating_add(chunks.end)
+        };
+        (!arrays.is_empty()).then(|| arrays.iter().map(chunks).collect())
+    }
+
+    /// The bytes of an array that hold these rows.
+    #[inline]
+    fn bytes_of(&self, array: &UncheckedArray, rows: &Range<u64>) -> Range<u64> {
+        let end = rows.end.min(self.open.column.rows);
+        let start = rows.start.min(end);
+        // No overflow: the array's bytes are counted in 64 bits.
+        (start / 8 * array.bits + start % 8 * array.bits / 8)
+            ..(end / 8 * array.bits + (end % 8 * array.bits).div_ceil(8))
     }
 }
 

@@ -221,7 +221,7 @@ impl Shard {
                 continue;
             }
             // Before 1.1, the last of two equal names counts; a 1.1 row has no equal names.
-            let bit = 1u64.checked_shl(u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
+            let bit = u32::try_from(at).ok().and_then(|at| 1u64.checked_shl(at)).unwrap_or_default();
             if bit == 0 || seen & bit != 0 {
                 node.forget(found);
             } else {

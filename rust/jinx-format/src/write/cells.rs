@@ -54,7 +54,8 @@ impl Cells {
     fn add_tags(&mut self) -> Result<()> {
         let mut spool = Spool::new(&self.directory);
         self.each(|tag, bits| spool.push(&tagged(tag, bits)))?;
-        (self.spool, self.is_tagged) = (spool, true);
+        self.spool = spool;
+        self.is_tagged = true;
         Ok(())
     }
 

@@ -67,7 +67,7 @@ impl FormFacts {
     /// The facts of all rows.
     ///
     /// # Errors
-    /// `Corrupt` for a column with fewer cells than rows; `Interrupted`.
+    /// `Corrupt` for a column with fewer cells than rows, and for one that does not match its checksum; `Interrupted`.
     pub(super) fn of_all(lines: &PlainLines<'_>) -> Result<Self> {
         let mut facts = Self::none(lines);
         for (shard, facts) in lines.shards.iter().zip(&mut facts.0) {
@@ -76,7 +76,11 @@ impl FormFacts {
             for (field, cell_facts) in shard.fields.iter().zip(&mut facts.fields) {
                 let Some((place, column)) = &field.cells else { continue };
                 // The writer of each shard chose the narrowest type. If all have the same one, it is that of all rows.
-                *cell_facts = if has_common_type(lines, *place) {
+                let has_common_type = has_common_type(lines, *place);
+                if !has_common_type || column.validity.is_some() {
+                    column.require(0..facts.rows)?;
+                }
+                *cell_facts = if has_common_type {
                     let (least, greatest) = range_of_type(column.dtype);
                     CellFacts { values: values(column, 0..facts.rows)?, least, greatest }
                 } else {
@@ -133,6 +137,7 @@ impl FormFacts {
                 *cell_facts = if known.need_whole(column) && has_common_type(lines, *place) {
                     CellFacts { values: facts.rows, ..CellFacts::default() }
                 } else {
+                    column.require(0..column.rows)?;
                     cell_facts_of(column, rows.iter().copied())?
                 };
             }

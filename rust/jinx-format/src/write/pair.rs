@@ -372,7 +372,9 @@ impl PairBuilder {
         for (fact, values) in &form.kinds {
             self.stats.add_many(fact, *values);
         }
-        (self.rows, self.main_len, self.side.len) = (written.rows, written.main_len, layout.sidecar_bytes);
+        self.rows = written.rows;
+        self.main_len = written.main_len;
+        self.side.len = layout.sidecar_bytes;
         self.arrays = Some(written.arrays);
         Ok(())
     }

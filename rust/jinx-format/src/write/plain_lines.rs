@@ -4,8 +4,9 @@
 use crate::fields::{Fact, FieldInfo, Path};
 use crate::footer::Footer;
 use crate::key::needs_quotes;
+use crate::read::chunked::ChunkedColumn;
 use crate::read::column_view::ColumnView;
-use crate::read::columns::{ColumnKind, IndexedColumn};
+use crate::read::columns::ColumnKind;
 use crate::read::shard::Shard;
 use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
 use crate::write::encode::RowEncoder;
@@ -18,7 +19,8 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use serde_json::Value as Json;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 use twox_hash::XxHash3_64;
 
 /// The start of `writer` in the footers of our own writers. Their lines have the form that this writer gives them.
@@ -43,6 +45,8 @@ pub struct PlainLines<'s> {
     /// The lines of each shard, if they are mapped.
     mapped: Vec<Option<Bytes>>,
     block: usize,
+    /// Filled when the cells of all rows were compared with their checksums.
+    checked: OnceLock<()>,
 }
 
 pub(super) struct PlainShard<'s> {
@@ -50,17 +54,17 @@ pub(super) struct PlainShard<'s> {
     pub(super) index: Bytes,
     /// The checksums to compare lines with.
     pub(super) hashes: Option<Bytes>,
-    pub(super) fields: Vec<PlainField>,
+    pub(super) fields: Vec<PlainField<'s>>,
 }
 
 /// A column of a shard whose values are all of one kind, or null.
-pub(super) struct PlainField {
+pub(super) struct PlainField<'s> {
     pub(super) path: Arc<Path>,
     pub(super) kind: &'static str,
     /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
     pub(super) has_null: bool,
-    /// The column's place in [`PlainLines::columns`], and its cells.
-    pub(super) cells: Option<(usize, IndexedColumn)>,
+    /// The column's place in [`PlainLines::columns`], and its cells, which [`PlainLines::require`] compares.
+    pub(super) cells: Option<(usize, ChunkedColumn<'s>)>,
 }
 
 impl<'s> PlainLines<'s> {
@@ -83,6 +87,7 @@ impl<'s> PlainLines<'s> {
             longest,
             mapped: Vec::new(),
             block: 0,
+            checked: OnceLock::new(),
         };
         let mut paths = HashMap::new();
         let (mut rows, mut bytes) = (0u64, 0u64);
@@ -126,7 +131,7 @@ impl<'s> PlainLines<'s> {
                 Some(indexed) => {
                     let stored =
                         if indexed == IndexedType::Length { ColumnKind::Length } else { ColumnKind::Value };
-                    let Some(column) = shard.column(&field.path, stored)? else { return Ok(None) };
+                    let Some(column) = shard.chunked_column(&field.path, stored)? else { return Ok(None) };
                     if !is_small(&column.data) || !column.dtype.is_of(kind) {
                         return Ok(None);
                     }
@@ -168,6 +173,32 @@ impl<'s> PlainLines<'s> {
     /// Whether no line is longer than the output may have it.
     pub(super) fn are_short(&self) -> bool {
         self.shards.iter().all(|shard| shard.has_lines_up_to(self.longest))
+    }
+
+    /// Compares the cells of rows with the checksums of their chunks, each chunk once. Lines have checksums of their own,
+    /// which are compared when they are copied.
+    ///
+    /// # Errors
+    /// `Corrupt` for cells that do not match.
+    pub(super) fn require(&self, rows: &Range<u64>) -> Result<()> {
+        for (shard, start) in self.shards.iter().zip(&self.starts) {
+            let of_shard = rows.start.saturating_sub(*start)..rows.end.saturating_sub(*start);
+            let columns = shard.fields.iter().filter_map(|field| field.cells.as_ref());
+            columns.map(|(_, column)| column).try_for_each(|column| column.require(of_shard.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// Like [`Self::require`], for all rows.
+    ///
+    /// # Errors
+    /// The errors of [`Self::require`].
+    pub(super) fn require_all(&self) -> Result<()> {
+        if self.checked.get().is_none() {
+            self.require(&(0..self.len()))?;
+            self.checked.get_or_init(|| ());
+        }
+        Ok(())
     }
 
     /// The number of rows in a block.
@@ -305,6 +336,7 @@ impl<'s> PlainLines<'s> {
     /// The cells of all columns, and the number of values of each kind.
     #[allow(clippy::type_complexity)]
     fn facts(&self, places: &[(usize, u64)]) -> Result<(Vec<BlockColumn>, Vec<(Fact, u64)>)> {
+        self.require_all()?;
         let mut rows_of = vec![0u64; self.shards.len()];
         places.iter().for_each(|(shard, _)| rows_of[*shard] += 1);
         let mut kinds: Vec<(Fact, u64)> = Vec::new();

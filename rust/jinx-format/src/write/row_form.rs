@@ -248,8 +248,23 @@ impl PlainLines<'_> {
     /// The lines and cells of `rows`.
     ///
     /// # Errors
-    /// Errors of reading; `Corrupt` for a line that does not match its checksum.
+    /// Errors of reading; `Corrupt` for a line that does not match its checksum, and for cells that do not.
     pub fn gather(&self, rows: &[u64], form: &RowForm<'_>) -> Result<LineArrays> {
+        self.require_all()?;
+        self.gather_checked(rows, form)
+    }
+
+    /// Like [`Self::gather`], for consecutive rows. The cells of other rows need not be read.
+    ///
+    /// # Errors
+    /// The errors of [`Self::gather`].
+    pub fn gather_range(&self, rows: Range<u64>, form: &RowForm<'_>) -> Result<LineArrays> {
+        self.require(&rows)?;
+        self.gather_checked(&rows.collect::<Vec<_>>(), form)
+    }
+
+    /// Like [`Self::gather`], for rows whose cells were compared.
+    fn gather_checked(&self, rows: &[u64], form: &RowForm<'_>) -> Result<LineArrays> {
         let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
         let bounds = places.iter().map(|(shard, row)| self.shards[*shard].bounds(*row));
         let bounds = bounds.collect::<Result<Vec<_>>>()?;
@@ -273,7 +288,7 @@ impl PlainLines<'_> {
         }
     }
 
-    /// Asks the system to read the lines and cells of `rows`, and nothing else.
+    /// Asks the system to read what [`Self::gather_range`] needs for `rows`: lines, and chunks of cells.
     ///
     /// # Errors
     /// Errors of reading.
@@ -285,10 +300,15 @@ impl PlainLines<'_> {
                 continue;
             }
             if let Some(sidecar) = shard.shard.sidecar() {
-                let columns = shard.fields.iter().filter_map(|field| field.cells.as_ref());
-                let columns = columns.map(|(_, column)| (&column.data, to_u64(column.dtype.number_bytes())));
-                let arrays =
-                    [(&shard.index, 8)].into_iter().chain(shard.hashes.as_ref().map(|hashes| (hashes, 8)));
+                let mut arrays = vec![(&shard.index, 8)];
+                arrays.extend(shard.hashes.as_ref().map(|hashes| (hashes, 8)));
+                let mut ranges = Vec::new();
+                for (_, column) in shard.fields.iter().filter_map(|field| field.cells.as_ref()) {
+                    match column.chunks_of(&(first..end)) {
+                        Some(chunks) => ranges.extend(chunks),
+                        None => arrays.push((&column.data, to_u64(column.dtype.number_bytes()))),
+                    }
+                }
                 let of_rows = |(array, width): (&Bytes, u64)| {
                     let start = place_in(array, sidecar.mapped()?)?;
                     Some(
@@ -296,7 +316,7 @@ impl PlainLines<'_> {
                             ..start.checked_add(end.checked_mul(width)?)?,
                     )
                 };
-                let ranges: Vec<_> = arrays.chain(columns).filter_map(of_rows).collect();
+                ranges.extend(arrays.into_iter().filter_map(of_rows));
                 sidecar.will_need(&ranges, Density::Dense);
             }
             let lines = shard.bounds(first)?.0..shard.bounds(end - 1)?.1;

@@ -62,9 +62,9 @@ impl DatasetWriter {
             self.form_of_facts(lines, &facts, &first)?
         };
         let Some(form) = form else { return Ok(false) };
-        let blocks = order.blocks(&(0..order.len), form.block_rows());
-        let gather = |block| lines.gather(&blocks.read(block)?, &form);
-        let blocks = FormBlocks { count: blocks.count(), make: &gather, threads: None };
+        let rows = order.blocks(&(0..order.len), form.block_rows());
+        let make = |block| lines.gather(&rows.read(block)?, &form);
+        let blocks = FormBlocks { count: rows.count(), make: &make, threads: None };
         self.write_form(&form, &blocks, tell)?;
         Ok(true)
     }
