@@ -69,7 +69,10 @@ def test_includes(folder):
 
 def test_pictures(folder):
     assert (folder / "include.svg").read_text("utf-8").startswith("<svg")
-    assert "<h2>Graph</h2>" in (folder / "include.html").read_text("utf-8")
+    page = (folder / "include.html").read_text("utf-8")
+    assert "<h2>Graph</h2>" in page
+    assert "What the operators change" in page
+    assert (folder / "ran.mmd").read_text("utf-8").startswith("flowchart TD")
 
 
 def test_tables(folder):

@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file without scripts."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
 from jinx_pipeline.report.graph_picture import picture_of
 from jinx_pipeline.report.graph_svg import STYLE as GRAPH_STYLE
 from jinx_pipeline.report.graph_svg import svg
+from jinx_pipeline.report.insight import Change, Insight
 from jinx_pipeline.report.tags import bars, cloud
 from jinx_pipeline.worker.row_examples import shown
 
@@ -31,11 +32,15 @@ _MAX_BAD = 100
 _MAX_CHANGES = 30
 # The p-value above which a change may be due to chance.
 _CHANCE = 0.05
+_KEPT = "Samples that each filter keeps, compared with those that reach it"
+_CHANGED = (
+    "Measured on {samples:,} samples of the input. For an operator that drops samples, those that it keeps are "
+    "compared with those that it drops; for one that changes or makes samples, those after it with those before it"
+)
 _INSIGHT = (
-    "Samples that each filter keeps, compared with those that reach it: the effect is the difference of kept and "
-    "dropped samples in standard deviations (Cohen's d), the distance that of their distributions "
-    "(Kolmogorov-Smirnov); the "
-    "probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are corrected for all comparisons (Holm)."
+    "the effect is the difference of their means in standard deviations (Cohen's d), the distance that of their "
+    "distributions (Kolmogorov-Smirnov); the probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are "
+    "corrected for all comparisons (Holm)."
 )
 _LEGEND = (
     "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn. Where "
@@ -114,8 +119,8 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
         _heat(figures),
-        _insight(figures),
-        _tags(figures),
+        _insight("What the filters change", f"{_KEPT}: {_INSIGHT}", figures.changes),
+        _tags(figures.tags),
         "<h2>Extremes</h2>",
         *(_extremes(dataset, recipe, statistic) for statistic in figures.statistics),
         "<h2>Operators</h2>",
@@ -129,12 +134,13 @@ def _left_out(filters: Sequence[str]) -> str:
     return f'<p class="soft">Not shown: {escape(", ".join(filters))}. {_LEFT_OUT}</p>' if filters else ""
 
 
-def run_page(recipe: Recipe, result: "RunResult") -> str:
+def run_page(recipe: Recipe, result: "RunResult", insight: Insight | None = None) -> str:
     """The report on a run: its graph with rows and seconds, its outputs and operators, and the rows that failed.
 
     Args:
         recipe: The recipe.
         result: The result of its run.
+        insight: What its operators do to samples of the input.
     """
     title = ", ".join(export.path for export in recipe.exports)
     facts = [
@@ -152,9 +158,17 @@ def run_page(recipe: Recipe, result: "RunResult") -> str:
         f"<h2>Outputs</h2>{table(['', 'samples', 'size'], outputs)}",
         "<h2>Operators</h2>",
         _operators(result),
+        *([] if insight is None else _of_insight(insight)),
         _quarantine(result),
     ]
     return document(title, parts)
+
+
+def _of_insight(insight: Insight) -> list[str]:
+    title, about = "What the operators change", _CHANGED.format(samples=insight.samples)
+    found = _insight(title, f"{about}: {_INSIGHT}", insight.changes)
+    nothing = f'<h2>{title}</h2><p class="soft">{about}: no change is more than chance.</p>'
+    return [found or nothing, _tags(insight.tags)]
 
 
 def document(title: str, parts: Sequence[str]) -> str:
@@ -279,8 +293,8 @@ def _heat(figures: Analysis) -> str:
     return "<h2>Correlation</h2>" + table(["", *map(escape, figures.names)], rows, "heat")
 
 
-def _insight(figures: Analysis) -> str:
-    """The effects of the filters on the statistics, except effects that may be due to chance."""
+def _insight(title: str, about: str, changes: Sequence[Change]) -> str:
+    """The effects of operators on the statistics, except effects that may be due to chance."""
     rows = [
         [
             escape(change.operator),
@@ -291,23 +305,23 @@ def _insight(figures: Analysis) -> str:
             _probability(change.p_mean),
             _probability(change.p_shape),
         ]
-        for change in figures.changes
+        for change in changes
         if min(change.p_mean, change.p_shape) <= _CHANCE
     ][:_MAX_CHANGES]
     if not rows:
         return ""
-    head = ["filter", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
-    return f'<h2>What the filters change</h2><p class="soft">{_INSIGHT}</p>{table(head, rows)}'
+    head = ["operator", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
+    return f'<h2>{title}</h2><p class="soft">{about}</p>{table(head, rows)}'
 
 
 def _probability(value: float) -> str:
     return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits
 
 
-def _tags(figures: Analysis) -> str:
+def _tags(counts: Mapping[str, Sequence[tuple[str, int]]]) -> str:
     cards = [
         f'<div class="card"><h3>{escape(name)}</h3>{bars(tags)}{cloud(tags)}</div>'
-        for name, tags in figures.tags.items()
+        for name, tags in counts.items()
         if tags
     ]
     return f'<h2>Values</h2><div class="grid">{"".join(cards)}</div>' if cards else ""
