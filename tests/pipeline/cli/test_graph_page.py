@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import jinx
 from jinx_pipeline.cli.program import pipeline
 
+pytestmark = pytest.mark.timeout(300)
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "graphs.md"
 FILE = re.compile(r"Save this as `([\w.]+)`:\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -1,6 +1,7 @@
 """The report: one self-contained HTML file without scripts."""
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
@@ -16,7 +17,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
 from jinx_pipeline.report.graph_picture import picture_of
 from jinx_pipeline.report.graph_svg import STYLE as GRAPH_STYLE
-from jinx_pipeline.report.graph_svg import svg
+from jinx_pipeline.report.graph_svg import drawing
 from jinx_pipeline.report.insight import Change, Insight
 from jinx_pipeline.report.tags import bars, cloud
 from jinx_pipeline.worker.row_examples import shown
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160
 _WORDS = ("operator", "statistic")
+# After these, a name or path may be broken.
+_BREAKS = re.compile(r"([_/])(?=.)")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
 # The p-value above which a change may be due to chance.
@@ -73,8 +76,11 @@ th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; borde
 th:first-child, td:first-child, .text, .word { text-align: left; }
 th:first-child, td:first-child { position: sticky; left: 0; padding-left: 1rem; background: var(--card); }
 tr:last-child td { border-bottom: 0; }
+/* The first column stays, so that it must leave room for others. */
+@media (max-width: 40rem) { th:first-child, td:first-child { max-width: 11rem; white-space: normal;
+  overflow-wrap: break-word; } }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
-svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 15px; }
+svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 17px; }
 .ends { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9rem), 1fr)); gap: 0.6rem;
   margin: 0.5rem 0 1.2rem; }
 .end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem 0.6rem;
@@ -85,7 +91,7 @@ svg a:hover { opacity: 0.7; }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
   margin-top: 0.4rem; }
 h2 + .soft { margin-bottom: 0.7rem; }
-.picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: 100%; }
+.picture { overflow-x: auto; }
 /* A shadow at the right edge of what goes on there; at its end, the first layer covers it. */
 .scroll, .picture { background: linear-gradient(90deg, transparent, var(--card) 70%) right / 2rem 100% no-repeat local,
   linear-gradient(90deg, transparent, var(--line)) right / 1rem 100% no-repeat scroll, var(--card); }
@@ -154,7 +160,7 @@ def run_page(recipe: Recipe, result: "RunResult", insight: Insight | None = None
     parts = [
         f"<h1>{escape(title)}</h1>",
         _facts(facts),
-        f'<h2>Graph</h2><div class="card picture">{svg(picture_of(recipe, result))}</div>',
+        f'<h2>Graph</h2><div class="card picture">{drawing(picture_of(recipe, result))}</div>',
         f"<h2>Outputs</h2>{table(['', 'samples', 'size'], outputs)}",
         "<h2>Operators</h2>",
         _operators(result),
@@ -192,11 +198,19 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end."""
+    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end.
+
+    The first column is of text, which is broken where names and paths have their parts.
+    """
     marks = [{"error": ' class="text"'}.get(name, ' class="word"' if name in _WORDS else "") for name in head]
     top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
     body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{cell}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        "<tr>"
+        + "".join(
+            f"<td{mark}>{cell}</td>"
+            for cell, mark in zip((_BREAKS.sub(r"\1<wbr>", row[0]), *row[1:]), marks, strict=True)
+        )
+        + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{body}</table></div>'
