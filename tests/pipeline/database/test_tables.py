@@ -247,9 +247,11 @@ def picked_by(query, database="m.db", out="out"):
     return jp.Run(recipe_of({"dataset": {"sources": [source]}, "export": out}))
 
 
-def test_a_source_changes_no_file(data):
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_source_changes_no_file(data, mode):
     """The file of a query was switched to a write-ahead log, and a query could delete rows."""
     with closing(sqlite3.connect("m.db")) as connection, connection:
+        connection.execute(f"PRAGMA journal_mode={mode}")
         connection.execute("CREATE TABLE t (a)")
         connection.execute("INSERT INTO t VALUES (3)")
     before = Path("m.db").read_bytes()

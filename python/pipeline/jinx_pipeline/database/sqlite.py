@@ -38,9 +38,8 @@ class SqliteConnection(Connection):
         with self._errors():
             name = _read_only(Path(path)) if only_reads else path
             self._connection = sqlite3.connect(name, timeout=_LOCK_SECONDS, isolation_level=None, uri=only_reads)
-            if not only_reads:
-                # Readers do not wait for writers.
-                self._connection.execute("PRAGMA journal_mode=WAL")
+            # Readers do not wait for writers.
+            self._connection.execute(f"PRAGMA {'query_only=ON' if only_reads else 'journal_mode=WAL'}")
 
     def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:
         """See `Connection.prepare`."""
@@ -109,6 +108,6 @@ class SqliteConnection(Connection):
 
 def _read_only(path: Path) -> str:
     """The URI of a file that is only read."""
-    # To read a file with a write-ahead log, SQLite makes a file next to it, except if the file cannot change.
+    # Next to a file with a write-ahead log, SQLite makes files, which only a connection that may write removes.
     cannot_change = not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
-    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if cannot_change else ''}"
+    return f"{path.absolute().as_uri()}?{'mode=ro&immutable=1' if cannot_change else 'mode=rw'}"
