@@ -11,6 +11,7 @@ from jinx_pipeline.recipe.read import read_recipe, recipe_of
 from jinx_pipeline.sample_insight import insight
 from pipeline.execute.graph_recipes import write_data
 
+pytestmark = pytest.mark.timeout(300)
 LINK = " https://example.org/" + "a" * 300
 
 
@@ -143,7 +144,7 @@ flows:
     page = (folder / "r.html").read_text("utf-8")
     assert "What the operators change" in page
     assert "Measured on 360 samples" in page
-    assert "<td>clean_links_mapper</td>" in page
+    assert "<td>clean_<wbr>links_<wbr>mapper</td>" in page
     assert "<h3>first_word</h3>" in page
     # What the filter drops counts, too.
     assert ">the</text>" in page
@@ -151,6 +152,20 @@ flows:
     assert '-->|"300"|' in graph
     assert '-->|"dropped, 60"|' in graph
     assert " s" in graph
+
+
+def test_a_report_is_written_even_if_insight_fails(folder, monkeypatch):
+    recipe = "dataset: in.jinx\nprocess: [clean_links_mapper]\nexport: out.jinx\n"
+    (folder / "recipe.yaml").write_text(recipe)
+
+    def fail(*_, **__):
+        raise RuntimeError("no machine has\na GPU")
+
+    monkeypatch.setattr("jinx_pipeline.sample_insight.insight", fail)
+    done = CliRunner().invoke(pipeline, ["run", "recipe.yaml", "--report", "r.html", "--insight", "5"])
+    assert done.exit_code == 0
+    assert "without insight: no machine has a GPU" in done.output
+    assert "<h2>Graph</h2>" in (folder / "r.html").read_text("utf-8")
 
 
 def test_insight_is_a_part_of_the_report(folder):

@@ -21,6 +21,7 @@ from jinx_pipeline.recipe.model import Output, Recipe, Step, StepPort
 from jinx_pipeline.report.insight import Insight, Values, effects
 from jinx_pipeline.report.tags import tag_counts
 from jinx_pipeline.run import Run
+from jinx_pipeline.store.mirror import is_remote
 from jinx_pipeline.trial import trial_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _ALWAYS = ("text_length_filter",)
 
 
-def insight(recipe: Recipe, limit: int) -> Insight:
+def insight(recipe: Recipe, limit: int, near: str | None = None) -> Insight:
     """What the operators of a recipe do to the statistics of a random sample of its input.
 
     All filters of the recipe measure what each operator reads, and what it makes or keeps. Tables are written to a
@@ -39,8 +40,11 @@ def insight(recipe: Recipe, limit: int) -> Insight:
     Args:
         recipe: The recipe, a list or a graph.
         limit: How many samples of each source.
+        near: A path on a disk that all machines of a Ray cluster see; its directory has the temporary files.
     """
-    with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+    is_shared = recipe.options.engine == "ray" and near and not is_remote(near)
+    parent = Path(near).absolute().parent if near and is_shared else None
+    with tempfile.TemporaryDirectory(prefix="jinx-pipeline-", dir=parent) as folder:
         recipe = trial_of(recipe, limit, Path(folder))
         filters = _filters(recipe)
         sides = list(_sides(recipe))

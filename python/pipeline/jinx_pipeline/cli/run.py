@@ -167,7 +167,10 @@ def _write_report(recipe: "Recipe", result: "RunResult", report: str, samples: i
     if samples is not None:
         from jinx_pipeline.sample_insight import insight
 
-        found = result_of(lambda: insight(recipe, samples))
+        try:
+            found = result_of(lambda: insight(recipe, samples, near=result.work_dir))
+        except Exception as error:  # noqa: BLE001 - the run has ended, and its report must not be lost
+            click.echo(f"the report is without insight: {' '.join(str(error).split())}", err=True)
     write_file(report, run_page(recipe, result, found))
 
 
