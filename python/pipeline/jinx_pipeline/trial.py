@@ -27,14 +27,26 @@ def run_trial(recipe: Recipe, limit: int, examples: int) -> RunResult:
         examples: How many examples of changed and dropped samples of each operator.
     """
     with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
-        recipe = _without_effects(resolve(recipe), Path(folder))
-        sources = tuple(
-            replace(source, max_samples=limit if source.max_samples is None else min(limit, source.max_samples))
-            for source in recipe.sources
-        )
-        options = replace(recipe.options, trace=examples, work_dir=str(Path(folder) / "work"))
-        exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
-        return Run(replace(recipe, sources=sources, options=options).with_exports(exports))()
+        trial = trial_of(recipe, limit, Path(folder))
+        return Run(replace(trial, options=replace(trial.options, trace=examples)))()
+
+
+def trial_of(recipe: Recipe, limit: int, folder: Path) -> Recipe:
+    """The recipe on a random sample of its input, which writes to nothing but a directory.
+
+    Args:
+        recipe: The recipe.
+        limit: How many samples of each source.
+        folder: The directory.
+    """
+    recipe = _without_effects(resolve(recipe), folder)
+    sources = tuple(
+        replace(source, max_samples=limit if source.max_samples is None else min(limit, source.max_samples))
+        for source in recipe.sources
+    )
+    options = replace(recipe.options, trace=0, work_dir=str(folder / "work"))
+    exports = [Export(str(folder / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
+    return replace(recipe, sources=sources, options=options).with_exports(exports)
 
 
 def _without_effects(recipe: Recipe, folder: Path) -> Recipe:

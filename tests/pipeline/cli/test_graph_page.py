@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import jinx
 from jinx_pipeline.cli.program import pipeline
 
+pytestmark = pytest.mark.timeout(300)
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "graphs.md"
 FILE = re.compile(r"Save this as `([\w.]+)`:\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -69,7 +70,10 @@ def test_includes(folder):
 
 def test_pictures(folder):
     assert (folder / "include.svg").read_text("utf-8").startswith("<svg")
-    assert "<h2>Graph</h2>" in (folder / "include.html").read_text("utf-8")
+    page = (folder / "include.html").read_text("utf-8")
+    assert "<h2>Graph</h2>" in page
+    assert "What the operators change" in page
+    assert (folder / "ran.mmd").read_text("utf-8").startswith("flowchart TD")
 
 
 def test_tables(folder):

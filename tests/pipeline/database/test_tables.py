@@ -1,7 +1,9 @@
 """Tables of SQLite and PostgreSQL as sinks and sources."""
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -238,6 +240,40 @@ def test_a_query_is_selected_once_for_each_run(data):
     assert jp.Run(what)().rows_out == 3
     again = what.with_exports([type(what.exports[0])("again")])
     assert jp.Run(again)().rows_out == 4
+
+
+def picked_by(query, database="m.db", out="out"):
+    source = {"database": database, "query": query, "columns": {"a": "int"}}
+    return jp.Run(recipe_of({"dataset": {"sources": [source]}, "export": out}))
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_source_changes_no_file(data, mode):
+    """The file of a query was switched to a write-ahead log, and a query could delete rows."""
+    with closing(sqlite3.connect("m.db")) as connection, connection:
+        connection.execute(f"PRAGMA journal_mode={mode}")
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("INSERT INTO t VALUES (3)")
+    before = Path("m.db").read_bytes()
+    with pytest.raises(DatabaseError, match="readonly"):
+        picked_by("DELETE FROM t RETURNING a", out="deleted")()
+    assert picked_by("SELECT a FROM t")().rows_out == 1
+    assert Path("m.db").read_bytes() == before
+    assert not list(data.glob("m.db-*"))
+    with pytest.raises(DatabaseError, match=r"typo\.db: no such database"):
+        picked_by("SELECT a FROM t", "typo.db", "other")()
+    assert not Path("typo.db").exists()
+
+
+def test_a_file_with_a_log_is_read_where_nothing_can_be_written(data, monkeypatch):
+    with closing(sqlite3.connect("m.db")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (a)")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    connection = connect(address_of("m.db"), only_reads=True)
+    assert list(connection.select("SELECT a FROM t")) == []
+    connection.close()
+    assert not list(data.glob("m.db-*"))
 
 
 WRONG = [

@@ -56,6 +56,18 @@ def test_a_cluster_that_asks_for_a_token(data, tmp_path, monkeypatch):
         Dataset.load(data).export(tmp_path / "out.jinx", engine=jp.Ray("auto"))
 
 
+def test_a_cluster_that_does_not_start_in_time(data, tmp_path, monkeypatch):
+    """On a busy machine, the command ended with a traceback."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+    def give_up(**_):  # as `ray.init` does after 30 s
+        raise Exception("The current node timed out during startup. This ...")  # noqa: TRY002
+
+    monkeypatch.setattr(ray, "init", give_up)
+    with pytest.raises(ConnectionError, match=r"'local' cannot be used: The current .*; the machine may be busy"):
+        Dataset.load(data).export(tmp_path / "out.jinx", engine=jp.Ray("local"))
+
+
 def test_without_ray_installed_the_error_says_what_to_install(data, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ImportError, match=r"engine: ray needs ray, .* pip install 'jinx-pipeline\[ray\]'"):

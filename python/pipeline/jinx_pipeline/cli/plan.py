@@ -1,10 +1,10 @@
 """The command `jinx-pipeline plan`: shows what a run would do."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
+from jinx_pipeline.cli.graph_files import drawn, refuse_other_pictures
 from jinx_pipeline.cli.running import examples, input_options, print_json, read_with_input
 
 
@@ -25,17 +25,14 @@ def plan(recipe: str, source: str | None, graph: str | None, *, run_code: bool, 
     """
     from jinx_pipeline.cli.report_files import refuse_file_places, write_file
     from jinx_pipeline.plan_page import describe
-    from jinx_pipeline.report.graph_picture import mermaid, picture_of
-    from jinx_pipeline.report.graph_svg import document
+    from jinx_pipeline.report.graph_picture import picture_of
 
-    if graph is not None and Path(graph).suffix not in {".svg", ".mmd"}:
-        raise click.UsageError(f"--graph {graph}: the name of a picture ends in .svg or .mmd")
+    refuse_other_pictures(graph)
     loaded = read_with_input(recipe, source, options)
     refuse_file_places((graph,), loaded)
     facts = describe(loaded, run_code=run_code)
     if graph is not None:
-        picture = picture_of(loaded)
-        write_file(graph, document(picture) if graph.endswith(".svg") else mermaid(picture))
+        write_file(graph, drawn(picture_of(loaded), graph))
     if as_json:
         print_json(facts)
         return

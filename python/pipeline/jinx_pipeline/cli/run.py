@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jinx_pipeline.cli.graph_files import drawn, refuse_other_pictures
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
 from jinx_pipeline.engines.local.launch import early_worker
 
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 @click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
 @click.option("--report", type=click.Path(), help="Write a report on the run, one HTML file.")
+@click.option(
+    "--insight",
+    type=click.IntRange(1),
+    help="Show in the report what operators change, on so many samples of a source.",
+)
+@click.option(
+    "--graph", type=click.Path(), help="Draw the run, with rows and seconds: to a file .svg, or .mmd for Mermaid."
+)
 @click.option("--metrics", type=click.Path(), help="Write the counts of the run for Prometheus, one text file.")
 @click.option(
     "--serve-metrics",
@@ -47,6 +56,8 @@ def run(
     progress: str,
     *,
     report: str | None,
+    insight: int | None,
+    graph: str | None,
     metrics: str | None,
     serve_metrics: str | None,
     source: str | None,
@@ -69,15 +80,16 @@ def run(
             click.echo(f"{name:12}  {purpose}")
         return 0
     if limit is not None:
+        useless = {"--append": append, "--restart": restart, "--from-stats": from_stats, "--report": report}
+        useless |= {"--insight": insight, "--graph": graph, "--metrics": metrics, "--serve-metrics": serve_metrics}
+        _refuse_with_limit({**useless, "--work-dir": options["work_dir"]})
         from jinx_pipeline.cli.trial import print_trial
 
-        refused = {"--append": append, "--restart": restart, "--from-stats": from_stats, "--report": report}
-        refused |= {"--metrics": metrics, "--serve-metrics": serve_metrics, "--work-dir": options["work_dir"]}
-        given = next((name for name, value in refused.items() if value), None)
-        if given is not None:
-            raise click.UsageError(f"--limit tries the recipe on a few samples and keeps nothing; leave out {given}")
         examples = options["trace"]
         return print_trial(_read(recipe, source, out, options), limit, examples=examples, as_json=as_json)
+    if insight is not None and report is None:
+        raise click.UsageError("--insight is a part of the report; name its file: --report report.html")
+    refuse_other_pictures(graph)
     with nullcontext() if options["engine"] == "ray" else early_worker.started():
         from jinx_pipeline.cli.report_files import refuse_file_places
         from jinx_pipeline.run import Run
@@ -94,12 +106,21 @@ def run(
         if overwrite or append:
             given = {"overwrite": overwrite, "append": append}
             loaded = loaded.with_exports([replace(export, **given) for export in loaded.exports])
-        refuse_file_places((report, metrics), loaded, overwrite=overwrite)
+        refuse_file_places((report, graph, metrics), loaded, overwrite=overwrite)
         run = Run(loaded, progress="none" if as_json else progress, restart=restart)
         with _served(run, serve_metrics):
             result = result_of(run)
-    _write_files(run.recipe, result, report, metrics)
+    if report is not None:
+        _write_report(run.recipe, result, report, insight)
+    _write_files(run.recipe, result, graph, metrics)
     return print_result(result, as_json=as_json)
+
+
+def _refuse_with_limit(given: dict[str, Any]) -> None:
+    """Refuse options that have no effect on a trial."""
+    first = next((name for name, value in given.items() if value), None)
+    if first is not None:
+        raise click.UsageError(f"--limit tries the recipe on a few samples and keeps nothing; leave out {first}")
 
 
 def _read(name: str, source: str | None, out: str | None, options: dict[str, Any]) -> "Recipe":
@@ -137,13 +158,29 @@ def _served(run: "Run", address: str | None) -> Generator[None]:
         yield
 
 
-def _write_files(recipe: "Recipe", result: "RunResult", report: str | None, metrics: str | None) -> None:
-    """Write the files about a run that the user named."""
+def _write_report(recipe: "Recipe", result: "RunResult", report: str, samples: int | None) -> None:
+    """Write the report, with what operators change in some samples."""
     from jinx_pipeline.cli.report_files import write_file
-    from jinx_pipeline.report.metrics import metrics_text
     from jinx_pipeline.report.page import run_page
 
-    if report is not None:
-        write_file(report, run_page(recipe, result))
+    found = None
+    if samples is not None:
+        from jinx_pipeline.sample_insight import insight
+
+        try:
+            found = result_of(lambda: insight(recipe, samples, near=result.work_dir))
+        except Exception as error:  # noqa: BLE001 - the run has ended, and its report must not be lost
+            click.echo(f"the report is without insight: {' '.join(str(error).split())}", err=True)
+    write_file(report, run_page(recipe, result, found))
+
+
+def _write_files(recipe: "Recipe", result: "RunResult", graph: str | None, metrics: str | None) -> None:
+    """Write the picture and the counts of the run."""
+    from jinx_pipeline.cli.report_files import write_file
+    from jinx_pipeline.report.graph_picture import picture_of
+    from jinx_pipeline.report.metrics import metrics_text
+
+    if graph is not None:
+        write_file(graph, drawn(picture_of(recipe, result), graph))
     if metrics is not None:
         write_file(metrics, metrics_text(result))

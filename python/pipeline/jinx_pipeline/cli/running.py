@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jinx_pipeline.run import RunResult
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 def input_options(function: F) -> F:
@@ -110,7 +111,7 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def result_of(run: "Callable[[], RunResult]") -> "RunResult":
+def result_of(run: Callable[[], R]) -> R:
     """Run with standard output redirected: Ray prints messages there, but only the result belongs there."""
     with redirect_stdout(sys.stderr):
         return run()

@@ -66,18 +66,22 @@ class Connection(ABC):
         """Close the connection."""
 
 
-def connect(address: Address) -> Connection:
+def connect(address: Address, *, only_reads: bool = False) -> Connection:
     """Connect to a database.
+
+    Args:
+        address: The address.
+        only_reads: Whether nothing is written: a file of SQLite must exist, and stays as it is.
 
     Raises:
         AwayError: The database does not answer.
-        DatabaseError: It refuses the connection.
+        DatabaseError: It refuses the connection, or the file does not exist.
         ImportError: The package for PostgreSQL is not installed.
     """
     if address.kind == "sqlite":
         from jinx_pipeline.database.sqlite import SqliteConnection
 
-        return SqliteConnection(address.target)
+        return SqliteConnection(address.target, only_reads=only_reads)
     from jinx_pipeline.database.postgresql import PostgresqlConnection
 
     return PostgresqlConnection(address.target)

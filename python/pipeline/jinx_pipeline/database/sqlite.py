@@ -1,8 +1,10 @@
 """SQLite."""
 
+import os
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from jinx_pipeline.database.columns import Column
@@ -26,14 +28,18 @@ class SqliteConnection(Connection):
 
     Args:
         path: The file, which is made if it does not exist.
+        only_reads: Whether the file must exist, and stays as it is.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, only_reads: bool = False) -> None:
         self._path = path
+        if only_reads and not Path(path).exists():
+            raise DatabaseError(f"{path}: no such database")
         with self._errors():
-            self._connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+            name = _read_only(Path(path)) if only_reads else path
+            self._connection = sqlite3.connect(name, timeout=_LOCK_SECONDS, isolation_level=None, uri=only_reads)
             # Readers do not wait for writers.
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute(f"PRAGMA {'query_only=ON' if only_reads else 'journal_mode=WAL'}")
 
     def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:
         """See `Connection.prepare`."""
@@ -98,3 +104,10 @@ class SqliteConnection(Connection):
             raise kind(f"{self._path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DatabaseError(f"{self._path}: {error}") from error
+
+
+def _read_only(path: Path) -> str:
+    """The URI of a file that is only read."""
+    # Next to a file with a write-ahead log, SQLite makes files, which only a connection that may write removes.
+    cannot_change = not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
+    return f"{path.absolute().as_uri()}?{'mode=ro&immutable=1' if cannot_change else 'mode=rw'}"

@@ -21,7 +21,9 @@ MAX_CHARACTERS: Final = 34
 _CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
 # On a page that is narrower, the picture scrolls: its text would be too small to read.
-_LEAST_SCALE: Final = 0.75
+_LEAST_SCALE: Final = 0.77
+# What such a page shows first, around the first source.
+_SHOWN_FIRST: Final = 260
 # The share of the width of a box over which its arrows are spread.
 _SHARE_OF_ENDS: Final = 0.8
 _FILLS: Final[dict[BoxKind, str]] = {"source": "graph-source", "operators": "graph-operators", "sink": "graph-sink"}
@@ -35,6 +37,8 @@ STYLE: Final = """
 .graph .graph-source { fill: var(--back, #f6f7f9); stroke: var(--soft, #5b6579); }
 .graph .graph-sink { stroke-width: 3; } .graph .halo { fill: var(--card, #fff); stroke: none; opacity: 0.85; }
 .graph path { fill: none; stroke: var(--soft, #5b6579); stroke-width: 1.5; }
+.drawing { position: relative; margin: 0 auto; } .drawing svg { width: 100%; height: auto; margin: 0; }
+.drawing i { position: absolute; top: 0; height: 1px; scroll-initial-target: nearest; }
 .graph .control { stroke-dasharray: 5 4; } .graph marker path { fill: var(--soft, #5b6579); stroke: none; }
 """
 
@@ -64,6 +68,22 @@ class _Place:
 
 def svg(picture: Picture) -> str:
     """The picture as an SVG element with the class `graph`; `STYLE` has its style."""
+    return _drawn(picture)[0]
+
+
+def drawing(picture: Picture) -> str:
+    """The picture as an element of a page, at most as wide as the page, and not so small that it cannot be read.
+
+    Where the page is narrower, the element that holds it scrolls, and shows the first source.
+    """
+    drawn, width, first = _drawn(picture)
+    begin = f"left: calc({first / width:.1%} - {_SHOWN_FIRST // 2}px); width: {_SHOWN_FIRST}px"
+    size = f"min-width: {_LEAST_SCALE * width:.0f}px; max-width: {width:.0f}px"
+    return f'<div class="drawing" style="{size}">{drawn}<i style="{begin}"></i></div>'
+
+
+def _drawn(picture: Picture) -> tuple[str, float, float]:
+    """The picture as SVG, its width, and where the center of its first box is."""
     picture = shortened(picture, MAX_CHARACTERS)
     layers, routes = _layers(picture)
     _order(layers)
@@ -76,11 +96,13 @@ def svg(picture: Picture) -> str:
         '<defs><marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
     )
-    size = f'width="{width:.0f}" height="{height:.0f}" style="min-width:{_LEAST_SCALE * width:.0f}px"'
-    return (
-        f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" {size} '
-        f'role="img" aria-label="The graph of the recipe">{marker}{"".join(parts)}</svg>'
+    drawn = (
+        f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" style="min-width:{_LEAST_SCALE * width:.0f}px" role="img" '
+        f'aria-label="The graph of the recipe">'
+        f"{marker}{''.join(parts)}</svg>"
     )
+    return drawn, width, next((place.x for place in layers[0] if place.box is not None), width / 2)
 
 
 def document(picture: Picture) -> str:

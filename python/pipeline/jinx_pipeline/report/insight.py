@@ -1,12 +1,13 @@
-"""How each filter changes the distributions of the statistics: mean, spread and shape before and after it.
+"""How each operator changes the distributions of the statistics: mean, spread and shape before and after it.
 
-For each filter and statistic, the values of the samples that reach the filter are compared with those of the samples
-that it keeps. The filter was written to change its own statistic; what it does to the others is the insight.
+For an operator that drops samples, the values of those that it keeps are compared with those that it drops; for one
+that changes samples, the values after it with those before it. A filter was written to change its own statistic; what
+it does to the others is the insight.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Values = npt.NDArray[np.float64]
+    Array = npt.NDArray[np.float64]
     Mask = npt.NDArray[np.bool_]
 
 # With fewer values on a side, a comparison is meaningless.
@@ -24,16 +25,17 @@ _MAX_TERMS = 100
 
 @dataclass(frozen=True)
 class Change:
-    """The effect of a filter on a statistic.
+    """The effect of an operator on a statistic.
 
     Attributes:
-        operator: The filter.
+        operator: The operator.
         statistic: The statistic.
-        kept: How many samples with a value it keeps.
-        dropped: How many samples with a value it drops.
-        mean_before: The mean before the filter.
-        mean_after: The mean of the samples that it keeps.
-        effect: The difference of the means of kept and dropped samples, in standard deviations (Cohen's d).
+        kept: How many values of samples that it keeps; if it changes samples, how many values after it.
+        dropped: How many values of samples that it drops; if it changes samples, how many values before it.
+        mean_before: The mean before the operator.
+        mean_after: The mean after it.
+        effect: The difference of the means of kept and dropped samples, or after and before it, in standard deviations
+            (Cohen's d).
         distance: The largest difference of their cumulative distributions (Kolmogorov-Smirnov), from 0 to 1.
         p_mean: The probability of such a difference of means by chance (Welch's t-test), corrected for all changes.
         p_shape: The probability of such a distance by chance (Kolmogorov-Smirnov test), corrected for all changes.
@@ -51,7 +53,37 @@ class Change:
     p_shape: float
 
 
-def changes(columns: Mapping[str, "Values"], filters: Sequence[tuple[str, "Mask"]]) -> list[Change]:
+@dataclass(frozen=True)
+class Values:
+    """The values of statistics on both sides of an operator.
+
+    Attributes:
+        operator: The operator.
+        before: For each statistic, the values of the samples that it reads; float64 of shape (n,).
+        after: For each statistic, the values of the samples that it makes or keeps; float64 of shape (m,).
+    """
+
+    operator: str
+    before: "Mapping[str, Array]"
+    after: "Mapping[str, Array]"
+
+
+@dataclass(frozen=True)
+class Insight:
+    """What the operators of a recipe do to samples of its input.
+
+    Attributes:
+        samples: The number of samples.
+        changes: What they do to the statistics, the clearest changes first.
+        tags: The most frequent values of each statistic of strings, with their counts.
+    """
+
+    samples: int
+    changes: list[Change] = field(default_factory=list[Change])
+    tags: dict[str, list[tuple[str, int]]] = field(default_factory=dict[str, list[tuple[str, int]]])
+
+
+def changes(columns: Mapping[str, "Array"], filters: Sequence[tuple[str, "Mask"]]) -> list[Change]:
     """The effects of filters on statistics, the clearest first.
 
     Args:
@@ -67,6 +99,43 @@ def changes(columns: Mapping[str, "Values"], filters: Sequence[tuple[str, "Mask"
             if change is not None:
                 found.append(change)
         remaining &= keeps
+    return _corrected(found)
+
+
+def effects(values: Iterable[Values]) -> list[Change]:
+    """The effects of operators on statistics, the clearest first.
+
+    Args:
+        values: The values before and after each operator. If all values after it are among those before it, it has kept
+            some samples; otherwise it has changed samples.
+    """
+    found: list[Change] = []
+    for each in values:
+        for statistic, before in each.before.items():
+            after = each.after.get(statistic, before[:0])
+            dropped = _without(before, after)
+            if dropped is None:
+                change = _change(each.operator, statistic, after, before)
+                change = change and replace(change, mean_before=float(before.mean()))
+            else:
+                change = _change(each.operator, statistic, after, dropped)
+            if change is not None:
+                found.append(change)
+    return _corrected(found)
+
+
+def _without(values: "Array", some: "Array") -> "Array | None":
+    """The values that are not among some of them, each counted once; None if some are not among the values."""
+    numbers, counts = np.unique(values, return_counts=True)
+    kept, kept_counts = np.unique(some, return_counts=True)
+    places = np.searchsorted(numbers, kept)
+    if len(kept) and (places.max() >= len(numbers) or (numbers[places] != kept).any()):
+        return None
+    counts[places] -= kept_counts
+    return None if (counts < 0).any() else np.repeat(numbers, counts)
+
+
+def _corrected(found: Sequence[Change]) -> list[Change]:
     corrected = corrected_p([p for change in found for p in (change.p_mean, change.p_shape)])
     results = [
         replace(change, p_mean=corrected[2 * number], p_shape=corrected[2 * number + 1])
@@ -75,7 +144,7 @@ def changes(columns: Mapping[str, "Values"], filters: Sequence[tuple[str, "Mask"
     return sorted(results, key=lambda change: -abs(change.effect))
 
 
-def _change(operator: str, statistic: str, kept: "Values", dropped: "Values") -> Change | None:
+def _change(operator: str, statistic: str, kept: "Array", dropped: "Array") -> Change | None:
     if min(len(kept), len(dropped)) < _MIN_VALUES:
         return None
     both = np.concatenate([kept, dropped])
@@ -94,14 +163,14 @@ def _change(operator: str, statistic: str, kept: "Values", dropped: "Values") ->
     )
 
 
-def cohens_d(first: "Values", second: "Values") -> float:
+def cohens_d(first: "Array", second: "Array") -> float:
     """The difference of two means in pooled standard deviations; 0 if nothing varies."""
     sizes = len(first) - 1, len(second) - 1
     pooled = (sizes[0] * first.var(ddof=1) + sizes[1] * second.var(ddof=1)) / sum(sizes)
     return float((first.mean() - second.mean()) / math.sqrt(pooled)) if pooled > 0 else 0.0
 
 
-def welch_p(first: "Values", second: "Values") -> float:
+def welch_p(first: "Array", second: "Array") -> float:
     """The two-sided p-value of Welch's t-test for equal means."""
     shares = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
     total = float(sum(shares))
@@ -112,7 +181,7 @@ def welch_p(first: "Values", second: "Values") -> float:
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
-def ks_distance(first: "Values", second: "Values") -> float:
+def ks_distance(first: "Array", second: "Array") -> float:
     """The largest difference of the cumulative distributions of two samples."""
     points = np.concatenate([first, second])
     shares = [np.searchsorted(np.sort(values), points, side="right") / len(values) for values in (first, second)]

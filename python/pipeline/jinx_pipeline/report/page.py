@@ -1,7 +1,8 @@
 """The report: one self-contained HTML file without scripts."""
 
 import base64
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
 from jinx_pipeline.report.graph_picture import picture_of
 from jinx_pipeline.report.graph_svg import STYLE as GRAPH_STYLE
-from jinx_pipeline.report.graph_svg import svg
+from jinx_pipeline.report.graph_svg import drawing
+from jinx_pipeline.report.insight import Change, Insight
 from jinx_pipeline.report.tags import bars, cloud
 from jinx_pipeline.worker.row_examples import shown
 
@@ -27,15 +29,21 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160
 _WORDS = ("operator", "statistic")
+# After these, a name or path may be broken.
+_BREAKS = re.compile(r"([_/])(?=.)")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
 # The p-value above which a change may be due to chance.
 _CHANCE = 0.05
+_KEPT = "Samples that each filter keeps, compared with those that reach it"
+_CHANGED = (
+    "Measured on {samples:,} samples of the input. For an operator that drops samples, those that it keeps are "
+    "compared with those that it drops; for one that changes or makes samples, those after it with those before it"
+)
 _INSIGHT = (
-    "Samples that each filter keeps, compared with those that reach it: the effect is the difference of kept and "
-    "dropped samples in standard deviations (Cohen's d), the distance that of their distributions "
-    "(Kolmogorov-Smirnov); the "
-    "probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are corrected for all comparisons (Holm)."
+    "the effect is the difference of their means in standard deviations (Cohen's d), the distance that of their "
+    "distributions (Kolmogorov-Smirnov); the probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are "
+    "corrected for all comparisons (Holm)."
 )
 _LEGEND = (
     "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn. Where "
@@ -68,8 +76,11 @@ th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; borde
 th:first-child, td:first-child, .text, .word { text-align: left; }
 th:first-child, td:first-child { position: sticky; left: 0; padding-left: 1rem; background: var(--card); }
 tr:last-child td { border-bottom: 0; }
+/* The first column stays, so that it must leave room for others. */
+@media (max-width: 40rem) { th:first-child, td:first-child { max-width: 11rem; white-space: normal;
+  overflow-wrap: break-word; } }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
-svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 15px; }
+svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 17px; }
 .ends { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9rem), 1fr)); gap: 0.6rem;
   margin: 0.5rem 0 1.2rem; }
 .end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem 0.6rem;
@@ -80,7 +91,7 @@ svg a:hover { opacity: 0.7; }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
   margin-top: 0.4rem; }
 h2 + .soft { margin-bottom: 0.7rem; }
-.picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: 100%; }
+.picture { overflow-x: auto; }
 /* A shadow at the right edge of what goes on there; at its end, the first layer covers it. */
 .scroll, .picture { background: linear-gradient(90deg, transparent, var(--card) 70%) right / 2rem 100% no-repeat local,
   linear-gradient(90deg, transparent, var(--line)) right / 1rem 100% no-repeat scroll, var(--card); }
@@ -114,8 +125,8 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
         _heat(figures),
-        _insight(figures),
-        _tags(figures),
+        _insight("What the filters change", f"{_KEPT}: {_INSIGHT}", figures.changes),
+        _tags(figures.tags),
         "<h2>Extremes</h2>",
         *(_extremes(dataset, recipe, statistic) for statistic in figures.statistics),
         "<h2>Operators</h2>",
@@ -129,12 +140,13 @@ def _left_out(filters: Sequence[str]) -> str:
     return f'<p class="soft">Not shown: {escape(", ".join(filters))}. {_LEFT_OUT}</p>' if filters else ""
 
 
-def run_page(recipe: Recipe, result: "RunResult") -> str:
+def run_page(recipe: Recipe, result: "RunResult", insight: Insight | None = None) -> str:
     """The report on a run: its graph with rows and seconds, its outputs and operators, and the rows that failed.
 
     Args:
         recipe: The recipe.
         result: The result of its run.
+        insight: What its operators do to samples of the input.
     """
     title = ", ".join(export.path for export in recipe.exports)
     facts = [
@@ -148,13 +160,21 @@ def run_page(recipe: Recipe, result: "RunResult") -> str:
     parts = [
         f"<h1>{escape(title)}</h1>",
         _facts(facts),
-        f'<h2>Graph</h2><div class="card picture">{svg(picture_of(recipe, result))}</div>',
+        f'<h2>Graph</h2><div class="card picture">{drawing(picture_of(recipe, result))}</div>',
         f"<h2>Outputs</h2>{table(['', 'samples', 'size'], outputs)}",
         "<h2>Operators</h2>",
         _operators(result),
+        *([] if insight is None else _of_insight(insight)),
         _quarantine(result),
     ]
     return document(title, parts)
+
+
+def _of_insight(insight: Insight) -> list[str]:
+    title, about = "What the operators change", _CHANGED.format(samples=insight.samples)
+    found = _insight(title, f"{about}: {_INSIGHT}", insight.changes)
+    nothing = f'<h2>{title}</h2><p class="soft">{about}: no change is more than chance.</p>'
+    return [found or nothing, _tags(insight.tags)]
 
 
 def document(title: str, parts: Sequence[str]) -> str:
@@ -178,11 +198,19 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end."""
+    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end.
+
+    The first column is of text, which is broken where names and paths have their parts.
+    """
     marks = [{"error": ' class="text"'}.get(name, ' class="word"' if name in _WORDS else "") for name in head]
     top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
     body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{cell}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        "<tr>"
+        + "".join(
+            f"<td{mark}>{cell}</td>"
+            for cell, mark in zip((_BREAKS.sub(r"\1<wbr>", row[0]), *row[1:]), marks, strict=True)
+        )
+        + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{body}</table></div>'
@@ -279,8 +307,8 @@ def _heat(figures: Analysis) -> str:
     return "<h2>Correlation</h2>" + table(["", *map(escape, figures.names)], rows, "heat")
 
 
-def _insight(figures: Analysis) -> str:
-    """The effects of the filters on the statistics, except effects that may be due to chance."""
+def _insight(title: str, about: str, changes: Sequence[Change]) -> str:
+    """The effects of operators on the statistics, except effects that may be due to chance."""
     rows = [
         [
             escape(change.operator),
@@ -291,23 +319,23 @@ def _insight(figures: Analysis) -> str:
             _probability(change.p_mean),
             _probability(change.p_shape),
         ]
-        for change in figures.changes
+        for change in changes
         if min(change.p_mean, change.p_shape) <= _CHANCE
     ][:_MAX_CHANGES]
     if not rows:
         return ""
-    head = ["filter", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
-    return f'<h2>What the filters change</h2><p class="soft">{_INSIGHT}</p>{table(head, rows)}'
+    head = ["operator", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
+    return f'<h2>{title}</h2><p class="soft">{about}</p>{table(head, rows)}'
 
 
 def _probability(value: float) -> str:
     return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits
 
 
-def _tags(figures: Analysis) -> str:
+def _tags(counts: Mapping[str, Sequence[tuple[str, int]]]) -> str:
     cards = [
         f'<div class="card"><h3>{escape(name)}</h3>{bars(tags)}{cloud(tags)}</div>'
-        for name, tags in figures.tags.items()
+        for name, tags in counts.items()
         if tags
     ]
     return f'<h2>Values</h2><div class="grid">{"".join(cards)}</div>' if cards else ""

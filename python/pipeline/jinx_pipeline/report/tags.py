@@ -9,12 +9,15 @@ _MOST: Final = 60
 _BARS: Final = 12
 _WIDTH: Final = 480.0
 _BAR: Final = 22.0
-_NAMES: Final = 200.0
-_SMALLEST, _LARGEST = 11.0, 34.0
+_NAMES: Final = 230.0
+# On a phone, a pixel of the picture is two thirds of a pixel of the page.
+_SMALLEST, _LARGEST = 16.0, 38.0
+# A cloud of many rare strings is unreadable: how often the most frequent string may be as frequent as another.
+_RAREST: Final = 100
 # The mean width of a character, as a share of the font size.
-_CHARACTER: Final = 0.58
+_CHARACTER: Final = 0.6
 _LONGEST: Final = 24
-# Next to a bar, where the names are 15 px high.
+# Next to a bar, where the names are 17 px high.
 _LONGEST_NAME: Final = 22
 
 
@@ -42,14 +45,15 @@ def bars(tags: Sequence[tuple[str, int]]) -> str:
 
 
 def cloud(tags: Sequence[tuple[str, int]]) -> str:
-    """The strings in rows, with a size for the count of each."""
+    """The strings in rows, with a size for the count of each, without those that are rare next to the first."""
     peak = max((count for _, count in tags), default=1)
+    tags = [(tag, count) for tag, count in tags if count * _RAREST >= peak]
     rows: list[list[tuple[str, float, float]]] = [[]]
     used = 0.0
     # Alphabetical order makes a string easy to find.
     for tag, count in sorted(tags):
         size = _SMALLEST + (_LARGEST - _SMALLEST) * (count / peak) ** 0.5
-        width = min(len(_short(tag)) * size * _CHARACTER + 10, _WIDTH)
+        width = min(len(_short(tag)) * size * _CHARACTER + 12, _WIDTH)
         if used + width > _WIDTH and rows[-1]:
             rows.append([])
             used = 0.0

@@ -185,7 +185,7 @@ def connected(address: str) -> Generator[RayCluster]:
     """Connect to a cluster; an existing connection is used and kept, and a new one is closed at the end.
 
     Raises:
-        ConnectionError: No cluster answers at the address, or it has another version of Ray or Python.
+        ConnectionError: No cluster answers or starts in time, or it has other versions of Ray or Python.
         ImportError: Ray is not installed.
     """
     ray = require("ray", extra="ray", what="engine: ray")
@@ -199,7 +199,7 @@ def connected(address: str) -> Generator[RayCluster]:
     options = {"include_dashboard": False} if address == "local" else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - Ray raises a plain Exception if a node does not start in time
         message = " ".join(str(error).split())  # Ray reports different versions on several lines
         raise ConnectionError(
             f"the Ray cluster at address {address!r} cannot be used: {message}{_advice(error)}"
@@ -241,6 +241,8 @@ def _advice(error: BaseException) -> str:
     """A hint on how to fix an error, if there is one."""
     if "Version mismatch" in str(error):
         return "; all nodes and this machine need the same versions of Ray and Python"
+    if "timed out during startup" in str(error):
+        return "; the machine may be busy: run again, which resumes, or start the cluster with `ray start --head`"
     cause: BaseException | None = error
     while cause is not None:
         if "AuthenticationError" in f"{type(cause).__name__}: {cause}":
