@@ -27,7 +27,7 @@ def loads():
         yield [
             client("aiohttp", "reliable", (latency, count), reliable, reliable),
             client("ours", "reliable", (latency, count), reliable, reliable * 1.02),
-            client("ours", "unreliable", latency, count, unreliable, unreliable * 1.02),
+            client("ours", "unreliable", (latency, count), unreliable, unreliable * 1.02),
         ]
 
 
