@@ -50,6 +50,8 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> Ite
         parts: Which of `PARTS`.
         is_tiny: Whether to take tiny models.
     """
+    if not set(parts) <= {"llm", "kills", "ten"}:
+        yield from _of_models(folder, count, parts, is_tiny=is_tiny)
     if "llm" in parts:
         part = 50 if is_tiny else 1
         loads = [
@@ -61,8 +63,12 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> Ite
         yield "kills", dict(kills.kills(folder / "kills", 200 if is_tiny else 2000))
     if "ten" in parts:
         yield "ten", {"operators": ten.compared(folder / "ten")}
-    if set(parts) <= {"llm", "kills", "ten"}:
-        return
+
+
+def _of_models(
+    folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts with large models; see `run`."""
     needed = None if "theirs" in parts else {"clip" if name == "five" else name for name in parts}
     made = save_models(folder / "models", is_tiny=is_tiny, only=needed)
     sets = _sets(folder, samples(folder / "images", count))
@@ -101,7 +107,9 @@ def largest_difference(ours: list[float], others: list[float]) -> float:
 def _ours(operator: str, parameters: dict[str, Any], name: str) -> Callable[[Path, int], list[float]]:
     """A run over samples of a dataset: they are read, images decoded, scores computed, and samples chosen."""
     made = jp.create(operator, **parameters)
-    (stat,) = made.stats  # pyright: ignore[reportAttributeAccessIssue] - a filter
+    if not isinstance(made, jp.Filter):
+        raise TypeError(f"{operator} is not a filter")
+    (stat,) = made.stats
     roles = jp.Roles(text="document" if name == "lm" else "text", media_outside=True)
 
     def call(path: Path, count: int) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import jinx
 from jinx_pipeline.models.feed import TIMES
 from jinx_pipeline.operators.api.batch import Batch
-from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.context import Context, forget_results
 from jinx_pipeline.operators.api.model import LOCAL_KINDS
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
@@ -92,6 +92,7 @@ def measure(recipe: Recipe, *, samples: int, threads: int | None, device: str) -
             continue
         size = step.batch_rows or operator.rows_at_once
         runner.run(batch.take(_first(len(batch), min(size, _WARM_UP))), ctx)  # loads and warms up
+        forget_results()
         before, started = replace(TIMES), time.perf_counter()
         _reset_peak()
         batch = Batch(batch.to_samples(stats=False), roles=recipe.roles)  # media are read and decoded again

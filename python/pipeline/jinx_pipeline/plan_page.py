@@ -120,6 +120,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         ],
         "models": _models(recipe),
         "requests": [asdict(estimate) for estimate in requests],
+        "model_times": _model_times(recipe, findings, rows),
     }
     facts["lines"] = _lines(recipe, facts, requests)
     return facts
@@ -157,6 +158,25 @@ def _models(recipe: Recipe) -> list[dict[str, Any]]:
         }
         for model, steps in users.items()
     ]
+
+
+def _model_times(recipe: Recipe, findings: Findings, rows: int) -> list[dict[str, Any]]:
+    """How long the measured operators with models take for all samples, over all workers."""
+    times: list[dict[str, Any]] = []
+    for place, measured in sorted(findings.operators.items()):
+        step = recipe.steps[place]
+        if measured.rows_per_second > 0 and any(model.kind in LOCAL_KINDS for model in step.operator.models.values()):
+            seconds = rows / measured.rows_per_second
+            gpu_seconds = seconds * step.resources.gpus
+            times.append({"operator": step.operator.name, "seconds": seconds, "gpu_seconds": gpu_seconds})
+    return times
+
+
+def _time_line(time: dict[str, Any]) -> str:
+    from jinx._cli.progress import natural_seconds
+
+    gpus = f", {natural_seconds(time['gpu_seconds'])} of GPUs" if time["gpu_seconds"] else ""
+    return f"time       {time['operator']}: up to {natural_seconds(time['seconds'])} of workers{gpus}"
 
 
 def _model_line(model: dict[str, Any]) -> str:
@@ -221,6 +241,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any], requests: list[RequestEstimate
         lines.append(f"reads      {file['operator']}.{file['parameter']}: {file['path']}{missing}")
     lines += [_model_line(model) for model in facts["models"]]
     lines += [f"requests   {estimate.line}" for estimate in requests]
+    lines += [_time_line(time) for time in facts["model_times"]]
     lines += _node_lines(facts["nodes"])
     for place, result in facts["probe"].items():
         memory = f"{natural_size(result['row_bytes'])} of memory a sample, {natural_size(result['held_bytes'])} held"

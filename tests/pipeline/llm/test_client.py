@@ -3,12 +3,14 @@
 import json
 import os
 import socket
+import time
 from dataclasses import replace
 
 import pytest
 
 from jinx_pipeline.llm import client as client_module
 from jinx_pipeline.llm.client import Client, Reply, Request
+from jinx_pipeline.llm.post import call_soon
 from jinx_pipeline.llm.service import BudgetError, Service, Settings, chat_url
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
@@ -83,6 +85,16 @@ def test_a_late_request_does_not_wait_once_more_like_one_that_failed(tmp_path, m
     monkeypatch.setattr(client_module, "_MAX_PAUSE", 1e6)
     with serving(in_turn([Said("late", seconds=5), Said("yes")])) as server:
         assert texts(Client(tmp_path).ask_all(service(server, seconds=0.5), [request()])) == ["yes"]
+
+
+def test_an_answer_that_came_in_time_counts_though_the_process_was_busy(tmp_path):
+    def script(*_):
+        call_soon(time.sleep, 1.5)  # the client's loop reads nothing until the time limit is over
+        return Said("yes", seconds=0.1)
+
+    with serving(script) as server:
+        assert texts(Client(tmp_path).ask_all(service(server, seconds=1.0), [request()])) == ["yes"]
+        assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(240)]
 def recipe(folder, process):
     for number in range(20):
         (folder / f"{number}.png").write_bytes(encoded(photo(64, 48, number)))
-    lines = [json.dumps({"text": "a red cat", "images": [str(folder / f"{n}.png")]}) + "\n" for n in range(20)]
+    lines = [json.dumps({"text": f"a red cat {n}", "images": [str(folder / f"{n}.png")]}) + "\n" for n in range(20)]
     (folder / "in.jsonl").write_text("".join(lines))
     data = {"dataset": str(folder / "in.jsonl"), "process": process, "export": str(folder / "out.jinx")}
     (folder / "recipe.yaml").write_text(json.dumps(data))

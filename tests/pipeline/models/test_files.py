@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.model import needs_of
 from jinx_pipeline.recipe.read import recipe_of
@@ -97,3 +99,17 @@ def test_fused_operators_need_what_their_models_need(tmp_path):
     fused = jp.FusedOp(operators=[jp.create("image_text_similarity_filter", hf_clip=clip)])
     assert list(fused.models.values()) == [clip]
     assert needs_of(fused).gpus == 0.5
+
+
+def test_a_plan_says_how_long_measured_models_take(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with jinx.Writer("in.jinx") as writer:
+        writer.write_many({"text": "a", "images": []} for _ in range(3000))
+    path = folder(tmp_path / "m", *CLIP_FILES, architectures=["CLIPModel"])
+    process = [{"text_length_filter": {}}, {"image_text_similarity_filter": {"hf_clip": "clip"}}]
+    data = {"dataset": "in.jinx", "models": {"clip": {"path": path}}, "process": process, "export": "out.jinx"}
+    found = Findings({0: Measured(1e6, 1, 1), 1: Measured(10.0, 1, 1)}, 1)
+    monkeypatch.setattr("jinx_pipeline.engines.local.probe.run_probe", lambda *_: found)
+    facts = describe(recipe_of(data))
+    assert facts["model_times"] == [{"operator": "image_text_similarity_filter", "seconds": 300.0, "gpu_seconds": 0.0}]
+    assert "time       image_text_similarity_filter: up to 5 min 0 s of workers" in facts["lines"]

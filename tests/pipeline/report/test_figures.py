@@ -1,7 +1,12 @@
 """The figures of operators: what each of them read, made and failed on."""
 
+from types import SimpleNamespace
+
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.operators import Resources
+from jinx_pipeline.recipe.model import Recipe, Step
+from jinx_pipeline.report.figures import totals
 
 FUNCTIONS = """
 def first(sample):
@@ -33,3 +38,13 @@ def test_rows_count_for_the_operator_that_failed_on_them_not_for_another_of_its_
         *((n, 0) for n in range(3)),
         *((n, 1) for n in range(6, 10)),
     ]
+
+
+def test_the_time_of_workers_with_a_share_of_a_gpu_counts_for_gpus():
+    steps = tuple(Step(jp.create("text_length_filter"), given_resources=Resources(gpus=gpus)) for gpus in (0.5, 0.0))
+    done = SimpleNamespace(rows_in=9, rows_out=9, seconds=240.0, cpu_seconds=1.0, peak_bytes=0, counts={"hits": 3})
+    receipt = SimpleNamespace(figures=[SimpleNamespace(number=number, **vars(done)) for number in (0, 1)], bad_rows=())
+    ledger = SimpleNamespace(receipts=lambda: [receipt], decisions=list, bad_rows=list)
+    on_gpu, on_cpu = totals(ledger, Recipe((), jp.Roles(), steps))
+    assert on_gpu.details == ["2 min 0 s of GPUs", "3 hits"]
+    assert on_cpu.details == ["3 hits"]

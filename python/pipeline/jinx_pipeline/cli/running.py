@@ -137,8 +137,8 @@ def print_result(result: "RunResult", *, as_json: bool) -> int:
             f"{totals.seconds:>9.2f} {rate:>11} {memory:>9}"
         )
     for totals in result.operators:
-        if totals.counts:
-            click.echo(f"{totals.operator}: {', '.join(f'{count:,} {name}' for name, count in totals.counts.items())}")
+        if totals.details:
+            click.echo(f"{totals.operator}: {', '.join(totals.details)}")
     resumed = ", resumed" if result.resumed else ""
     for output in result.outputs:
         click.echo(

@@ -4,8 +4,8 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -29,6 +29,8 @@ _REFUSE_ALL: Final = frozenset({401, 402, 403, 404, 405})
 _BUSY: Final = BUSY_STATUSES | {529}
 _PASSING: Final = frozenset({408, 409, 425})
 _CLOSE_SECONDS: Final = 5.0
+# Turns of the event loop after a time limit, in which an answer that is there already is still read.
+_LAST_TURNS: Final = 4
 _QUOTA: Final = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -155,7 +157,7 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
     session = _connections().session()
     try:
         async with (
-            asyncio.timeout(seconds),
+            _time_limit(seconds),
             session.post(url, data=data, headers=headers, allow_redirects=False, proxy=_proxy(url)) as response,
         ):
             body = await _body(response)
@@ -170,6 +172,29 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
     if key is not None:
         body = body.replace(key.encode(), b"[key]")
     return _answer(response.status, response.headers.get("Retry-After"), body)
+
+
+@asynccontextmanager
+async def _time_limit(seconds: float) -> AsyncIterator[None]:
+    """Like `asyncio.timeout`, but a process that is late itself does not lose an answer that came in time, and is paid.
+
+    The time limit and what sockets have received come in one turn of the event loop, in which the limit would win.
+    """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as limit:
+
+        def end(turns: int) -> None:
+            nonlocal handle
+            if turns:
+                handle = loop.call_soon(end, turns - 1)
+            else:
+                limit.reschedule(loop.time())
+
+        handle: asyncio.Handle = loop.call_later(seconds, end, _LAST_TURNS)
+        try:
+            yield
+        finally:
+            handle.cancel()
 
 
 async def _body(response: Any) -> bytes:

@@ -28,10 +28,12 @@ class Prompted(NamedTuple):
     Attributes:
         medium: The medium.
         prompt: The request.
+        pictures: How to make its pictures; None: as those of the others.
     """
 
     medium: Media
     prompt: str
+    pictures: Pictures | None = None
 
 
 Inputs = Mapping[str, Any]
@@ -74,7 +76,7 @@ def seen_captions(
     loaded = ctx.model(model, load_vision_chat)
 
     def prepare(one: Prompted) -> list[Inputs]:
-        shown = list(pictures.make(one.medium))
+        shown = list((one.pictures or pictures).make(one.medium))
         text = conversation(loaded, one.prompt, len(shown), "image", system)
         return [loaded.processed(text=[text], images=[shown])] if shown else []
 

@@ -41,13 +41,37 @@ def probabilities(
     """
     loaded = ctx.model(model, load_classifier)
     number = _class_number(loaded, label)
+    rows = _rows(loaded, media, pictures, ctx)
+    return [classes[:, number] if len(classes) else classes.reshape(0) for classes in rows]
+
+
+def most_probable(model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context) -> list[list[str]]:
+    """The most probable class of each picture of each medium.
+
+    Args:
+        model: The model.
+        media: The media.
+        pictures: How to make their pictures.
+        ctx: The context of the operator.
+    """
+    loaded = ctx.model(model, load_classifier)
+    names = {int(number): str(name) for number, name in loaded.network.config.id2label.items()}
+    return [
+        [names[number] for number in classes.argmax(axis=1).tolist()] if len(classes) else []
+        for classes in _rows(loaded, media, pictures, ctx)
+    ]
+
+
+def _rows(
+    loaded: Pretrained, media: Sequence[Media], pictures: Pictures, ctx: Context
+) -> "list[npt.NDArray[np.float32]]":
+    """The probabilities of all classes, float32 of shape (k, classes) for each medium."""
 
     def run(pixels: Any) -> "Results[npt.NDArray[np.float32]]":
         found = loaded.network(pixel_values=pixels).logits.float().softmax(dim=-1)
         return lambda: found.cpu().numpy()
 
-    rows = rows_of_pictures(loaded, media, pictures, run, what="classes", threads=ctx.threads)
-    return [classes[:, number] if len(classes) else classes.reshape(0) for classes in rows]
+    return rows_of_pictures(loaded, media, pictures, run, what="classes", threads=ctx.threads)
 
 
 def _class_number(loaded: Pretrained, label: str) -> int:

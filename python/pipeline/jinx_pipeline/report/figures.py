@@ -22,6 +22,7 @@ class OperatorTotals:
         cpu_seconds: Its CPU time.
         peak_bytes: The largest memory of a worker right after it ran.
         counts: Other counts, such as samples without a key.
+        gpu_seconds: The part of `seconds` in which its workers had a GPU, times their share of it.
     """
 
     place: int
@@ -33,6 +34,15 @@ class OperatorTotals:
     cpu_seconds: float = 0.0
     peak_bytes: int = 0
     counts: dict[str, int] = field(default_factory=dict[str, int])
+    gpu_seconds: float = 0.0
+
+    @property
+    def details(self) -> list[str]:
+        """What else is known of it, readable: the time of GPUs, and its counts."""
+        from jinx._cli.progress import natural_seconds
+
+        gpus = [f"{natural_seconds(self.gpu_seconds)} of GPUs"] if self.gpu_seconds else []
+        return gpus + [f"{count:,} {name}" for name, count in self.counts.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """The totals as a plain dict."""
@@ -66,7 +76,8 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         operator_sums["bad_rows"] = by_place[place] + by_name.pop(step.operator.name, 0)
         if step.operator.kind != "gather":  # rows only pass through it
             operator_sums["counts"] = dict(operator_sums.get("counts", {}))
-            result.append(OperatorTotals(place, step.operator.name, **operator_sums))
+            gpu_seconds = step.resources.gpus * operator_sums["seconds"]
+            result.append(OperatorTotals(place, step.operator.name, **operator_sums, gpu_seconds=gpu_seconds))
     return result
 
 

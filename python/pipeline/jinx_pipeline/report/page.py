@@ -393,7 +393,7 @@ def _operators(result: "RunResult") -> str:
             f"{totals.seconds:.2f}",
             f"{totals.rows_in / totals.cpu_seconds:,.0f}" if totals.cpu_seconds > 0 else "",
             natural_size(totals.peak_bytes) if totals.peak_bytes else "",
-            escape(", ".join(f"{count:,} {name}" for name, count in totals.counts.items())),
+            escape(", ".join(totals.details)),
         ]
         for totals in result.operators
     ]

@@ -31,6 +31,14 @@ def forget_models() -> None:
     _MODELS.clear()
 
 
+def forget_results() -> None:
+    """Drop what the models of this process have kept of samples, such as vectors of texts: it is computed again."""
+    for model in _MODELS.values():
+        kept = getattr(model, "kept", None)
+        if isinstance(kept, dict):
+            kept.clear()  # pyright: ignore[reportUnknownMemberType]
+
+
 def _ignore(rows: int) -> None:
     """The default of `Context.begins`: there is no time limit outside a run."""
 

@@ -9,11 +9,13 @@ from typing import Annotated, Any, Final
 
 import pyarrow as pa
 
+from jinx_pipeline.external.arrow_types import arrow_type
 from jinx_pipeline.external.environment import python_of, refuse_to_install
 from jinx_pipeline.external.errors import AdapterError, ExternalError
 from jinx_pipeline.external.process import Adapter
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError, Words
@@ -23,14 +25,8 @@ from jinx_pipeline.serving import served
 
 # Requests to a URL at once, unless the model says otherwise.
 _AT_ONCE: Final = 16
-_TYPES: Final[Mapping[str, Any]] = {
-    "bool": pa.bool_(),
-    "int64": pa.int64(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
+# The beginning of the name of a column of the output that is added to `__dj__meta__`.
+_IN_META: Final = f"{META}."
 
 
 @register("external_operator_mapper")
@@ -58,7 +54,8 @@ class ExternalOperatorMapper(Mapper):
         columns: The columns and roles that it is given: `text` as strings, `images`, `audios` and `videos` as lists of
             bytes.
         output: The columns that it adds, with their types: `bool`, `int64`, `float32`, `float64`, `string`, `binary`,
-            or a list of one such as `list<float32>`.
+            or of others: `list<float32>`, `struct<name: string, box: list<float32>>`. A name such as
+            `__dj__meta__.pose` adds to the facts about samples.
         options: What the function `load` is given: plain data, such as the path of a model.
     """
 
@@ -85,6 +82,8 @@ class ExternalOperatorMapper(Mapper):
             raise ParameterError(self.name, "env", "env and requirements are for the file of an adapter")
         if common := set(self.columns) & set(self.output):
             raise ParameterError(self.name, "output", f"{min(common)} is in columns too; give it another name")
+        if _IN_META in self.output:
+            raise ParameterError(self.name, "output", f"{_IN_META} is followed by the name of a fact")
         try:
             json.dumps(self.options)
         except (TypeError, ValueError) as error:
@@ -104,11 +103,16 @@ class ExternalOperatorMapper(Mapper):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(self.columns)
+        return (*self.columns, *([META] if self._facts else []))
 
     @property
     def writes(self) -> tuple[str, ...]:
-        return tuple(self.output)
+        return (*(name for name in self.output if name not in self._facts), *([META] if self._facts else []))
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """The columns of the output that are facts about samples, with their names in `__dj__meta__`."""
+        return {name: name.removeprefix(_IN_META) for name in self.output if name.startswith(_IN_META)}
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         columns = {name: _values(batch, name) for name in self.columns}
@@ -116,7 +120,11 @@ class ExternalOperatorMapper(Mapper):
         for name, values in found.items():
             if len(values) != len(batch):
                 raise AdapterError(f"the column {name} has {len(values)} values for {len(batch)} samples")
-        return found
+        if not (facts := self._facts):
+            return found
+        added = [{fact: found[name][row] for name, fact in facts.items()} for row in range(len(batch))]
+        columns = {name: values for name, values in found.items() if name not in facts}
+        return {**columns, **with_metadata(batch.samples(), added)}
 
     def _adapted(self, columns: Mapping[str, list[Any]], ctx: Context) -> dict[str, list[Any]]:
         """The columns of the adapter."""
@@ -186,17 +194,13 @@ def schema_of(operator: str, output: Mapping[str, str]) -> pa.Schema:
     Raises:
         ParameterError: A type is unknown.
     """
-    return pa.schema([pa.field(name, _type(operator, name, text)) for name, text in output.items()])
-
-
-def _type(operator: str, name: str, text: str) -> Any:
-    text = text.strip()
-    if text.startswith("list<") and text.endswith(">"):
-        return pa.list_(_type(operator, name, text[5:-1]))
-    if text not in _TYPES:
-        problem = f"output: {name} has the unknown type {text!r}; there are {', '.join(_TYPES)} and list<...>"
-        raise ParameterError(operator, "output", problem)
-    return _TYPES[text]
+    fields: list[Any] = []
+    for name, text in output.items():
+        try:
+            fields.append(pa.field(name, arrow_type(text)))
+        except ValueError as error:
+            raise ParameterError(operator, "output", f"output: {name} has {error}") from None
+    return pa.schema(fields)
 
 
 def _values(batch: Batch, name: str) -> list[Any]:

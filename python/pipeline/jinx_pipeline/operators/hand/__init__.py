@@ -1,0 +1,1 @@
+"""Operators on the motion of hands in videos, as research code for hands and cameras finds it."""
