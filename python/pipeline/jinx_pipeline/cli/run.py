@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
-from jinx_pipeline.engines.local.launch import early_worker
+from jinx_pipeline.engines.local.launch import early_start
 
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Recipe
@@ -78,7 +78,7 @@ def run(
             raise click.UsageError(f"--limit tries the recipe on a few samples and keeps nothing; leave out {given}")
         examples = options["trace"]
         return print_trial(_read(recipe, source, out, options), limit, examples=examples, as_json=as_json)
-    with nullcontext() if options["engine"] == "ray" else early_worker.started():
+    with nullcontext() if options["engine"] == "ray" else early_start.started():
         from jinx_pipeline.cli.report_files import refuse_file_places
         from jinx_pipeline.run import Run
 
@@ -140,10 +140,12 @@ def _served(run: "Run", address: str | None) -> Generator[None]:
 def _write_files(recipe: "Recipe", result: "RunResult", report: str | None, metrics: str | None) -> None:
     """Write the files about a run that the user named."""
     from jinx_pipeline.cli.report_files import write_file
-    from jinx_pipeline.report.metrics import metrics_text
-    from jinx_pipeline.report.page import run_page
 
     if report is not None:
+        from jinx_pipeline.report.page import run_page
+
         write_file(report, run_page(recipe, result))
     if metrics is not None:
+        from jinx_pipeline.report.metrics import metrics_text
+
         write_file(metrics, metrics_text(result))
