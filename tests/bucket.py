@@ -48,6 +48,7 @@ class Bucket:
         requests: All requests, in the order of their ends.
         faults: Each is asked before a request is answered, and returns True if it has answered.
         delay: Seconds before each answer.
+        list_delay: Seconds by which lists are late: new objects are missing, and removed ones are still there.
         is_open: Unsigned requests are answered too.
         close: Stops the server; connections are refused.
         open: Starts it again.
@@ -59,6 +60,7 @@ class Bucket:
     requests: list[Request] = field(default_factory=list[Request])
     faults: list[Fault] = field(default_factory=list[Fault])
     delay: float = 0.0
+    list_delay: float = 0.0
     is_open: bool = False
     close: Callable[[], None] = lambda: None
     open: Callable[[], None] = lambda: None
@@ -66,6 +68,7 @@ class Bucket:
     tags: dict[str, str] = field(default_factory=dict[str, str])
     metadata: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     lock: threading.Lock = field(default_factory=threading.Lock)
+    changes: list[tuple[float, str, str | None]] = field(default_factory=list[tuple[float, str, str | None]])
 
     @property
     def environment(self) -> dict[str, str]:
@@ -212,26 +215,51 @@ class Handler(BaseHTTPRequestHandler):
 
     def _list(self, request: Request) -> None:
         prefix = self.query.get("prefix", "")
-        files = sorted(path for path in self.bucket.directory.rglob("*") if path.is_file())
-        keys = [path.relative_to(self.bucket.directory).as_posix() for path in files]
         entries: list[str] = []
         prefixes: set[str] = set()
-        for key in keys:
+        for key, entry in sorted(self._listed().items()):
             rest = key.removeprefix(prefix)
             if not key.startswith(prefix):
                 continue
             if self.query.get("delimiter") and "/" in rest:
                 prefixes.add(prefix + rest.split("/")[0] + "/")
                 continue
-            status, tag = self.path_of(key).stat(), self.tag_of(key)
-            modified = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            entries.append(
-                f"<Contents><Key>{escape(key)}</Key><LastModified>{modified}</LastModified>"
-                f"<ETag>{escape(tag)}</ETag><Size>{status.st_size}</Size></Contents>"
-            )
+            entries.append(entry)
         common = "".join(f"<CommonPrefixes><Prefix>{escape(found)}</Prefix></CommonPrefixes>" for found in prefixes)
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(entries)}{common}</ListBucketResult>"
         self.answer(request, 200, body.encode(), Content_Type="application/xml")
+
+    def _listed(self) -> dict[str, str]:
+        """The entry of each object in lists, by its key."""
+        found: dict[str, str] = {}
+        for path in self.bucket.directory.rglob("*"):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if path.is_file():
+                    key = path.relative_to(self.bucket.directory).as_posix()
+                    found[key] = self._entry(key)
+        until = time.monotonic() - self.bucket.list_delay
+        for when, key, before in reversed(self.bucket.changes if self.bucket.list_delay else []):
+            if when < until:
+                break
+            if before is None:
+                found.pop(key, None)
+            else:
+                found[key] = before
+        return found
+
+    def _entry(self, key: str) -> str:
+        status, tag = self.path_of(key).stat(), self.tag_of(key)
+        modified = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return (
+            f"<Contents><Key>{escape(key)}</Key><LastModified>{modified}</LastModified>"
+            f"<ETag>{escape(tag)}</ETag><Size>{status.st_size}</Size></Contents>"
+        )
+
+    def _remove(self, key: str) -> None:
+        with suppress(FileNotFoundError, IsADirectoryError):  # a directory is no object
+            entry = self._entry(key)
+            self.path_of(key).unlink()
+            self.bucket.changes.append((time.monotonic(), key, entry))
 
     def _put(self, request: Request) -> None:
         tag = f'"{hashlib.md5(self.body).hexdigest()}"'
@@ -258,7 +286,10 @@ class Handler(BaseHTTPRequestHandler):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{threading.get_ident()}")
         temporary.write_bytes(body)
+        is_new = not path.exists()
         temporary.rename(path)
+        if is_new:
+            self.bucket.changes.append((time.monotonic(), key, None))
         self.bucket.metadata[key] = metadata
 
     def _post(self, request: Request) -> None:
@@ -270,8 +301,7 @@ class Handler(BaseHTTPRequestHandler):
         elif "delete" in self.query:
             keys = re.findall(r"<Key>(.*?)</Key>", self.body.decode())
             for key in keys:
-                with suppress(IsADirectoryError):  # a directory is no object
-                    self.path_of(unescape(key)).unlink(missing_ok=True)
+                self._remove(unescape(key))
             text = f"<DeleteResult>{''.join(f'<Deleted><Key>{key}</Key></Deleted>' for key in keys)}</DeleteResult>"
         else:
             upload = self.query["uploadId"]
@@ -289,7 +319,7 @@ class Handler(BaseHTTPRequestHandler):
         if "uploadId" in self.query:
             self.bucket.uploads.pop(self.query["uploadId"], None)
         else:
-            self.path_of(request.key).unlink(missing_ok=True)
+            self._remove(request.key)
         self.answer(request, 204)
 
     def _is_signed(self, path: str, query: str) -> bool:

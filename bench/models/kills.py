@@ -46,7 +46,7 @@ def kills(folder: Path, count: int) -> dict[str, int]:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
             try:
                 _wait_for(lambda: len(server.bodies) > count // 5)
-                workers = [child for child in psutil.Process(driver.pid).children() if _is_worker(child)]
+                workers = [child for child in psutil.Process(driver.pid).children(recursive=True) if _is_worker(child)]
                 os.kill(workers[0].pid, signal.SIGKILL)
                 kept.append((len(server.bodies), _kept(folder)))
                 _wait_for(lambda: len(server.bodies) > count // 2)
@@ -90,7 +90,7 @@ def _kept(folder: Path) -> set[str]:
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    return "jinx_pipeline.worker" in " ".join(process.cmdline())
+    return process.name() == "jinx-worker"
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -3,9 +3,9 @@
 import copyreg
 import dis
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import resolve_name
 from pathlib import Path
@@ -13,8 +13,6 @@ from typing import Any
 
 from jinx import _core
 
-# Code in these directories only changes when a package is installed.
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _OURS = frozenset({"jinx", "jinx_pipeline"})  # wherever they are: a version of them may be run from a clone
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, types.EllipsisType, types.NotImplementedType)
 _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
@@ -32,6 +30,14 @@ _ABOUT_CLASSES = frozenset(
         "_abc_impl",
     }
 )
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Code in these directories only changes when a package is installed."""
+    import sysconfig  # which reads a file of 50 kB
+
+    return tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class NoStableFormError(Exception):
@@ -247,7 +253,7 @@ def _file_of_user(module: str) -> str | None:
             return None
         places = found.submodule_search_locations
     file = None if found is None or not found.has_location else found.origin
-    is_ours = parts[0] in _OURS or file is None or file.startswith(_INSTALLED)
+    is_ours = parts[0] in _OURS or file is None or file.startswith(_installed())
     return None if is_ours else file
 
 
@@ -270,4 +276,4 @@ def is_installed(module: str | None) -> bool:
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     if file is None:
         return module in sys.builtin_module_names
-    return file.startswith(_INSTALLED)
+    return file.startswith(_installed())

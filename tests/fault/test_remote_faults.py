@@ -72,6 +72,7 @@ PASSING = {
     "503": status(503, "SlowDown"),
     "stalled": stalled,
     "truncated": truncated,
+    "short": short,
     "stalled body": stalled_body,
     "slow": slow,
     "closed": closed,
@@ -126,6 +127,30 @@ def test_a_fault_that_stays_is_one_named_error(store, name):
     # Once it passes, the same dataset goes on.
     store.faults.clear()
     assert dataset[5]["image"] == image(5)
+
+
+def test_a_short_body_is_resumed_where_it_ended(store):
+    """Nothing that arrived is fetched again, and a store that never sends the rest is asked as often as for a retry."""
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    wanted: list[str] = []
+
+    def noting(handler: bucket.Handler, request: bucket.Request) -> bool:
+        if request.key.endswith(".binx"):
+            wanted.append(handler.headers["Range"])
+        return False
+
+    store.faults += [noting, only(short, 2)]
+    assert dataset[5]["image"] == image(5)
+    begin, end = map(int, wanted[0].removeprefix("bytes=").split("-"))
+    length = end + 1 - begin
+    second = begin + length // 2
+    third = second + (end + 1 - second) // 2
+    assert wanted == [f"bytes={start}-{end}" for start in (begin, second, third)]
+    wanted.clear()
+    store.faults[1] = only(short, 10**9)
+    with pytest.raises(TruncatedFileError, match=rf"the store sent \d+ of {length} bytes"):
+        dataset[90]["image"]
+    assert len(wanted) == 1 + OPTIONS["retries"]
 
 
 @pytest.mark.parametrize("fault", [truncated, short, stalled_body, closed])

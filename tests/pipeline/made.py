@@ -223,18 +223,18 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def worker_pids(parent: int) -> list[int]:
-    """The workers that a process has started."""
-    found: list[int] = []
+    """The workers that a process, or its fork server, has started."""
+    names: dict[int, str] = {}
+    parents: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
             except OSError:
                 continue
-            if b"jinx_pipeline.worker" in words and int(stat[1]) == parent:
-                found.append(int(folder.name))
-    return found
+            names[int(folder.name)], parents[int(folder.name)] = name, int(rest.split()[1])
+    starting = {parent, *(pid for pid, name in names.items() if name == "jinx-fork" and parents[pid] == parent)}
+    return [pid for pid, name in names.items() if name == "jinx-worker" and parents[pid] in starting]
 
 
 def log_of(work_dir: Path) -> Path:

@@ -5,12 +5,12 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
 import jinx
+from jinx_pipeline import _kernels
 from jinx_pipeline.database.address import address_of
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import run_probe
@@ -92,7 +92,7 @@ def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engi
     with work_dir.new_run() as directory:
         plan = _new_plan(recipe, directory, inputs, engine)
         text = json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n"
-        publish_text(directory.recipe_path, text)
+        publish_text(directory.recipe_path, text, syncs_folder=False)  # `new_run` does it
         RunLog.create(directory.log, directory.run, plan.to_dict())
     return Ledger(directory)
 
@@ -171,7 +171,7 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
     refuse_impossible(recipe, lacks=engine.lacks, columns=columns if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
-    facts = _publish_facts(directory, opened)
+    facts = _publish_facts(directory, opened, syncs_folder=False)
     told = None if facts is None else str(directory.decisions / facts)
     findings = run_probe(recipe, replace(source, facts=told), rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
@@ -321,13 +321,13 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     )
 
 
-def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
+def _publish_facts(directory: RunDirectory, source: OpenSource, *, syncs_folder: bool = True) -> str | None:
     """Write the combined facts of all footers, so that workers need not open every shard; returns the file name."""
     facts = None if source.base is None else source.base._facts()
     if facts is None:
         return None
     name = f"facts-{sha256(facts.encode()).hexdigest()[:16]}.json"
-    publish_text(directory.decisions / name, facts)
+    publish_text(directory.decisions / name, facts, syncs_folder=syncs_folder)
     return name
 
 
@@ -364,4 +364,4 @@ def _abandoned_plan(directory: RunDirectory) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The versions of the packages whose code makes the rows of an output."""
-    return {"jinx-data": jinx.__version__, "jinx-pipeline": version("jinx-pipeline")}
+    return {"jinx-data": jinx.__version__, "jinx-pipeline": _kernels.__version__}

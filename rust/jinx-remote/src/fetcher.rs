@@ -14,11 +14,16 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use twox_hash::XxHash3_128;
 
 const TURNS_OF_CHUNK: usize = 4;
+/// How long to wait before a body that ended early is resumed; each time twice as long, up to the longest pause.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// One object of a store.
 #[derive(Debug, Clone)]
@@ -115,24 +120,57 @@ impl Pinned {
     }
 }
 
-/// Fetches a range of a pinned object.
+/// Fetches a range of a pinned object. A body that ends early, as if that were all, is resumed where it ended: as often
+/// and as long as a request is retried.
+///
+/// # Errors
+/// `Truncated` for a store that keeps sending less, `Corrupt` for one that sends more, and the errors of stores.
 pub(crate) async fn fetch(
     client: Arc<dyn ObjectStore>,
     key: Key,
     pinned: &Pinned,
     range: Range<u64>,
+    settings: &Settings,
 ) -> Result<Bytes> {
     let length = range.end - range.start;
-    let answer =
-        client.get_opts(&key, pinned.options(range.clone())).await.map_err(|error| failure(&error))?;
+    let mut received = fetch_once(&client, &key, pinned, range.clone()).await?;
+    let (mut pause, until) = (FIRST_PAUSE, Instant::now() + settings.retry_time);
+    for _ in 0..settings.retries {
+        let missing = range.start + to_u64(received.len())..range.end;
+        if missing.is_empty() || Instant::now() + pause > until {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        let more = fetch_once(&client, &key, pinned, missing).await?;
+        received = [received, more].concat().into();
+    }
+    match to_u64(received.len()).cmp(&length) {
+        Ordering::Equal => Ok(received),
+        Ordering::Less => Err(ends_early(received.len(), length).at_byte(range.start)),
+        Ordering::Greater => {
+            let what = format!("the store sent {} bytes instead of {length}", received.len());
+            Err(Error::corrupt(what).at_byte(range.start))
+        }
+    }
+}
+
+/// The body that a store sends for a range, however long it is.
+async fn fetch_once(
+    client: &Arc<dyn ObjectStore>,
+    key: &Key,
+    pinned: &Pinned,
+    range: Range<u64>,
+) -> Result<Bytes> {
+    let answer = client.get_opts(key, pinned.options(range)).await.map_err(|error| failure(&error))?;
     pinned.check(&answer.meta)?;
     let bytes = answer.bytes().await.map_err(|error| failure(&error))?;
     Counters::add(&COUNTERS.fetched_bytes, to_u64(bytes.len()));
-    if to_u64(bytes.len()) != length {
-        let what = format!("the store sent {} of {length} bytes", bytes.len());
-        return Err(Error::truncated(what).at_byte(range.start));
-    }
     Ok(bytes)
+}
+
+fn ends_early(received: usize, length: u64) -> Error {
+    Error::truncated(format!("the store sent {received} of {length} bytes"))
 }
 
 /// The origin from which a span is fetched.
@@ -142,18 +180,19 @@ pub(crate) struct Origin {
     client: Arc<dyn ObjectStore>,
     key: Key,
     pinned: Arc<Pinned>,
+    settings: Arc<Settings>,
 }
 
 impl Origin {
     pub(crate) fn new(process: &'static Process, target: &Target, pinned: &Arc<Pinned>) -> Result<Self> {
         let (client, key, pinned) = (target.client(process)?, target.key.clone(), Arc::clone(pinned));
-        Ok(Self { process, client, key, pinned })
+        Ok(Self { process, client, key, pinned, settings: Arc::clone(&target.settings) })
     }
 
     /// Fetches a range, when it is its turn.
     pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
         let _turn = self.process.turns.next(turns_of(&range)).await;
-        fetch(self.client, self.key, &self.pinned, range).await
+        fetch(self.client, self.key, &self.pinned, range, &self.settings).await
     }
 }
 
@@ -180,6 +219,7 @@ pub(crate) async fn fetch_end(
     key: Key,
     most: u64,
     has_suffix_ranges: bool,
+    settings: &Settings,
 ) -> Result<(Pinned, Range<u64>, Bytes)> {
     let suffix = GetOptions { range: Some(GetRange::Suffix(most)), ..GetOptions::default() };
     if has_suffix_ranges {
@@ -192,7 +232,7 @@ pub(crate) async fn fetch_end(
                         bytes
                     }
                     // A body that ends early is not resumed, because the store resumes only ranges with a known begin.
-                    _ => fetch(client, key, &pinned, range.clone()).await?,
+                    _ => fetch(client, key, &pinned, range.clone(), settings).await?,
                 };
                 return whole(pinned, range, bytes);
             }
@@ -206,7 +246,7 @@ pub(crate) async fn fetch_end(
     if range.is_empty() {
         return Ok((pinned, range, Bytes::new()));
     }
-    let bytes = fetch(client, key, &pinned, range.clone()).await?;
+    let bytes = fetch(client, key, &pinned, range.clone(), settings).await?;
     whole(pinned, range, bytes)
 }
 
@@ -214,5 +254,5 @@ fn whole(pinned: Pinned, range: Range<u64>, bytes: Bytes) -> Result<(Pinned, Ran
     if to_u64(bytes.len()) == range.end - range.start && range.end == pinned.size {
         return Ok((pinned, range, bytes));
     }
-    Err(Error::truncated(format!("the store sent {} of {} bytes", bytes.len(), range.end - range.start)))
+    Err(ends_early(bytes.len(), range.end - range.start))
 }

@@ -116,9 +116,10 @@ impl RemoteStore {
         let has_suffix_ranges = target.url.scheme != Scheme::Az;
         let has_header = is_sidecar(url);
         let most = if has_header { SIDECAR_END_BYTES } else { END_BYTES };
+        let settings = Arc::clone(&self.settings);
         let (sender, receiver) = channel();
         process.runtime.spawn(async move {
-            let end = fetch_end(Arc::clone(&client), key.clone(), most, has_suffix_ranges);
+            let end = fetch_end(Arc::clone(&client), key.clone(), most, has_suffix_ranges, &settings);
             let opened = match has_header {
                 false => end.await.map(|(pinned, tail, bytes)| (pinned, Bytes::new(), tail, bytes)),
                 true => {

@@ -1,5 +1,6 @@
 """Runs with input, working directory and output in a bucket: the bytes of a disk, whatever dies or fails."""
 
+import contextlib
 import json
 import os
 import random
@@ -12,6 +13,8 @@ from tests.bucket import served
 import jinx
 from pipeline.engines.bucket_runs import Place, ended, refused, write_input
 from pipeline.made import worker_pids
+
+pytestmark = pytest.mark.timeout(240)
 
 DOCUMENTS = 600
 LONG_ENOUGH = """
@@ -139,6 +142,76 @@ def test_credentials_that_are_lost_stop_the_run_with_one_error_and_it_is_resumed
     place.bucket.faults.clear()
     assert "resumed" in ended(place.start("out"))
     assert place.digest("out") == place.digest("calm")
+
+
+def stopped_in_the_middle(place, out="out", **recipe):
+    """Kill a run when at least two of its blocks are in its log; returns the parts of these."""
+    driver = place.start(out, **recipe)
+    while len(parts := committed_parts(place, out)) < 2:
+        assert driver.poll() is None
+        time.sleep(0.02)
+    driver.kill()
+    driver.communicate()
+    return parts
+
+
+def committed_parts(place, out):
+    found = []
+    for file in (place.bucket.directory / f"{out}.work").glob("runs/*/log.jsonl/*"):
+        with contextlib.suppress(FileNotFoundError):
+            records = map(json.loads, file.read_bytes().splitlines())
+            names = [record["receipt"]["part"] for record in records if record["kind"] == "committed"]
+            found += [file.parents[1] / "parts" / name for name in names if name is not None]
+    return found
+
+
+def test_lists_that_are_late_lose_no_row_and_have_none_twice(place):
+    """New objects are missing in them, and removed ones are still there."""
+    place.run("calm")
+    place.bucket.list_delay = 4.0
+    place.run("whole", workers=2)
+    assert place.digest("whole") == place.digest("calm")
+    stopped_in_the_middle(place)
+    until = time.monotonic() + 60
+    while (again := place.start()).wait():  # it may be refused until the store shows what there is, and says so
+        error = refused(again)
+        assert "Traceback" not in error
+        assert place.bucket.name in error
+        assert time.monotonic() < until
+        time.sleep(1)
+    assert "resumed" in ended(again)
+    assert place.digest() == place.digest("calm")
+
+
+def test_a_part_of_another_run_under_our_name_is_replaced_by_ours(place):
+    place.run("calm")
+    written = []
+
+    def write(handler, request):
+        if request.method == "PUT" and "/parts/" in request.key and not handler.path_of(request.key).exists():
+            handler.path_of(request.key).parent.mkdir(parents=True, exist_ok=True)
+            handler.path_of(request.key).write_bytes(b"rows of another run")
+            written.append(request.key)
+        return False
+
+    place.bucket.faults.append(write)
+    place.run("out", workers=2)
+    assert written
+    assert place.digest("out") == place.digest("calm")
+
+
+def test_a_part_of_another_run_that_took_the_place_of_ours_stops_the_run_until_it_is_restored(place):
+    first, second, *_ = stopped_in_the_middle(place, block_rows=50)
+    ours = second.read_bytes()
+    second.write_bytes(first.read_bytes())
+    error = refused(place.start(block_rows=50))
+    assert f"{second.name} is not the part that this run has written; restore it" in error
+    assert place.bucket.url("out.work/runs") in error
+    assert not (place.bucket.directory / "out").exists()
+    second.write_bytes(ours)
+    assert "resumed" in ended(place.start(block_rows=50))
+    place.run("calm", block_rows=50)
+    assert place.digest() == place.digest("calm")
 
 
 def test_a_bucket_without_conditional_writes_is_refused(place):

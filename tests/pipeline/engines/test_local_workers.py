@@ -13,7 +13,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.engines.local.launch import early_worker
+from jinx_pipeline.engines.local.launch import early_start
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve
@@ -175,9 +175,9 @@ def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
 
 
 def test_the_worker_that_began_early_is_the_first_of_the_run_and_writes_to_its_log(workers):
-    with early_worker.started():
-        assert early_worker._launched is not None
-        early = early_worker._launched.process.pid
+    with early_start.started():
+        assert early_start._launched is not None
+        early = early_start._launched.process.pid
         names = [workers.start("cpu"), workers.start("cpu")]
         assert len(news(workers, 2)) == 2
         assert workers.pids()[names[0]] == early != workers.pids()[names[1]]
@@ -188,17 +188,17 @@ def test_the_worker_that_began_early_is_the_first_of_the_run_and_writes_to_its_l
 
 
 def test_a_worker_that_began_early_and_that_no_run_took_is_ended():
-    with early_worker.started():
-        assert early_worker._launched is not None
-        process = early_worker._launched.process
+    with early_start.started():
+        assert early_start._launched is not None
+        process = early_start._launched.process
     assert process.returncode == -signal.SIGKILL
-    assert early_worker.take() is None
+    assert early_start.take() is None
 
 
 def test_a_worker_that_began_early_and_has_died_is_not_taken(workers):
-    with early_worker.started():
-        assert early_worker._launched is not None
-        early_worker._launched.process.kill()
-        early_worker._launched.process.wait()
+    with early_start.started():
+        assert early_start._launched is not None
+        early_start._launched.process.kill()
+        early_start._launched.process.wait()
         workers.start("cpu")
         assert isinstance(news(workers, 1)[0], Ready)

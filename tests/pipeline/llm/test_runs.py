@@ -71,8 +71,8 @@ def test_after_kills_of_worker_and_driver_nothing_is_asked_twice(tmp_path):
         kept: list[tuple[int, set[str]]] = []
         try:
             wait_for(lambda: len(server.bodies) > 400 and (tmp_path / "work" / "answers").exists())
-            children = psutil.Process(driver.pid).children()
-            workers = [child for child in children if "jinx_pipeline.worker" in " ".join(child.cmdline())]
+            children = psutil.Process(driver.pid).children(recursive=True)
+            workers = [child for child in children if child.name() == "jinx-worker"]
             os.kill(workers[0].pid, signal.SIGKILL)
             kept.append((len(server.bodies), kept_keys(tmp_path)))
             wait_for(lambda: len(server.bodies) > 1100)

@@ -16,7 +16,6 @@ from pathlib import Path
 import jinx
 from jinx._dataset.identity import identity_of, require_identity
 from jinx._notes.journal import Note, NotesFile
-from jinx_pipeline.annotation.label_studio import answers_of_export
 from jinx_pipeline.operators.api.annotation import Annotation, Form, HumanAnswer
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.publish.outputs import write_output
@@ -60,6 +59,8 @@ class Tasks:
                 require_identity(notes.identity, identity, notes.path)
                 found = answers_of_notes(notes, self.operator.form)
             elif file.suffix == ".json":
+                from jinx_pipeline.annotation.label_studio import answers_of_export
+
                 found = answers_of_export(json.loads(file.read_text("utf-8")), self.operator.form)
             else:
                 continue

@@ -6,12 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.annotation.label_studio import (
-    answers_of_export,
-    label_config,
-    label_studio_at,
-    task_data,
-)
 from jinx_pipeline.annotation.tasks import ANSWERS, FORM, TASKS, Tasks, add_answers
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.exchange.chunks import all_positions
@@ -95,6 +89,8 @@ def _how(operator: Annotation, folder: Path) -> str:
 
 def _from_label_studio(tasks: Tasks, url: str) -> Any:
     """The answers of the project on a server. The project is made and filled first, if necessary."""
+    from jinx_pipeline.annotation.label_studio import answers_of_export, label_studio_at, task_data
+
     server, operator, file = label_studio_at(url), tasks.operator, tasks.folder / _PROJECT
     state: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     if state.get("url") != url:
@@ -114,6 +110,8 @@ def _from_label_studio(tasks: Tasks, url: str) -> Any:
 
 
 def _config(tasks: Tasks) -> str:
+    from jinx_pipeline.annotation.label_studio import label_config, task_data
+
     operator = tasks.operator
     if operator.label_config is not None:
         return operator.label_config.read_text("utf-8")

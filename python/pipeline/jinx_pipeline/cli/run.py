@@ -9,7 +9,7 @@ import click
 
 from jinx_pipeline.cli.graph_files import drawn, refuse_other_pictures
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
-from jinx_pipeline.engines.local.launch import early_worker
+from jinx_pipeline.engines.local.launch import early_start
 
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Recipe
@@ -90,7 +90,7 @@ def run(
     if insight is not None and report is None:
         raise click.UsageError("--insight is a part of the report; name its file: --report report.html")
     refuse_other_pictures(graph)
-    with nullcontext() if options["engine"] == "ray" else early_worker.started():
+    with nullcontext() if options["engine"] == "ray" else early_start.started():
         from jinx_pipeline.cli.report_files import refuse_file_places
         from jinx_pipeline.run import Run
 
@@ -177,10 +177,12 @@ def _write_report(recipe: "Recipe", result: "RunResult", report: str, samples: i
 def _write_files(recipe: "Recipe", result: "RunResult", graph: str | None, metrics: str | None) -> None:
     """Write the picture and the counts of the run."""
     from jinx_pipeline.cli.report_files import write_file
-    from jinx_pipeline.report.graph_picture import picture_of
-    from jinx_pipeline.report.metrics import metrics_text
 
     if graph is not None:
+        from jinx_pipeline.report.graph_picture import picture_of
+
         write_file(graph, drawn(picture_of(recipe, result), graph))
     if metrics is not None:
+        from jinx_pipeline.report.metrics import metrics_text
+
         write_file(metrics, metrics_text(result))

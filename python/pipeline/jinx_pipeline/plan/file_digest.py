@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.store.local_store import published
 
 # A file that changed more recently than this may change again without a change of its times.
 _SETTLED_SECONDS: Final = 2.0
@@ -48,7 +48,9 @@ def file_digest(path: str, folder: Path) -> FileDigest:
     changed_at = max(state["modified"], state["changed"]) / 1e9
     if _state(path) == state and time.time() - changed_at > _SETTLED_SECONDS:
         folder.mkdir(parents=True, exist_ok=True)
-        publish_text(stored, json.dumps({"state": state, "sha256": digest}))
+        # A damaged one counts as none.
+        with published(stored, syncs=False) as file:
+            file.write(json.dumps({"state": state, "sha256": digest}).encode())
     return FileDigest(state["size"], digest)
 
 

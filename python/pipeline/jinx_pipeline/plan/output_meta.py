@@ -70,7 +70,7 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
         dataset: The dataset; None if there is none.
         folder: A directory for a temporary empty copy.
     """
-    if dataset is None:
+    if dataset is None or not dataset.info().meta:
         return {}
     with TemporaryDirectory(dir=folder) as temporary, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # copies of rows warn about different Arrow schemas

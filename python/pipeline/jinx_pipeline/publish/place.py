@@ -30,7 +30,8 @@ def put_in_place(export: Export, staged: Path, *, replaces: bool) -> None:
         raise FileExistsError(errno.EEXIST, "File exists", str(out))
     if export.kind in {"jinx", "view"} and out.suffix == ".jinx":
         _core.move_pair(str(staged), str(out), replaces)
-    elif staged.is_dir() and is_taken:
+        return  # it has synced the directory
+    if staged.is_dir() and is_taken:
         if export.kind == "mds":
             _replace_mds(staged, out)
         else:

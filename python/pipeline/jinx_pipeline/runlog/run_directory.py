@@ -93,8 +93,8 @@ class RunDirectory:
             self.store.delete(name)
 
     def sync(self) -> None:
-        """Wait until the directory and its name are on disk."""
-        for folder in (self.path, self.path.parent, self.work_dir):
+        """Wait until the directory, its decisions and its name are on disk."""
+        for folder in (self.decisions, self.path, self.path.parent, self.work_dir):
             sync_folder(folder)
 
     def refuse_other_run(self) -> None:

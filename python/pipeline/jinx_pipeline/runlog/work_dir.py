@@ -192,9 +192,9 @@ def _locked(path: Path) -> FileLock | Lease:
             continue  # another process removed the directory of a refused run
 
 
-def publish_text(path: Path, text: str) -> None:
+def publish_text(path: Path, text: str, *, syncs_folder: bool = True) -> None:
     """Write a small file atomically; characters that UTF-8 cannot encode are written with a backslash."""
-    with published(path) as file:
+    with published(path, syncs_folder=syncs_folder) as file:
         file.write(text.encode(errors="backslashreplace"))
 
 

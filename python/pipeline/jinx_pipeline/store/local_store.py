@@ -59,19 +59,21 @@ class LocalStore:
 
 
 @contextmanager
-def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
+def published(path: Path, *, syncs: bool = True, syncs_folder: bool = True) -> Generator[IO[bytes]]:
     """A file to write, which appears atomically and survives a power failure; in the mirror, in the store.
 
     Args:
         path: The file.
+        syncs: Whether to sync anything; if not, a power failure may leave a damaged file, which its reader must notice.
         syncs_folder: Whether to sync the directory; if not, the caller syncs it later or publishes another file in it.
     """
     temporary = writable(path).with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
         yield file
         file.flush()
-        os.fsync(file.fileno())
+        if syncs:
+            os.fsync(file.fileno())
     temporary.replace(path)
-    if syncs_folder:
+    if syncs and syncs_folder:
         sync_folder(path.parent)
     push(path)

@@ -12,6 +12,7 @@ import threading
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from jinx_pipeline.worker.task_runner import TaskRunner
 
 _PR_SET_PDEATHSIG = 1
+NAME = "jinx-worker"
+"""The name of the process in lists of processes; those forked have the command line of the program otherwise."""
 
 
 def main(arguments: list[str]) -> int:
@@ -29,14 +32,21 @@ def main(arguments: list[str]) -> int:
     lifeline = int(arguments[2])
     # Output of operators goes to the log, not to the standard output of the driver.
     os.dup2(2, 1)
-    _set_parent_death_signal()
+    set_name(NAME)
+    set_parent_death_signal()
     # `TaskRunner.load_work` collects and enables it: collecting while modules are imported only takes time.
     gc.disable()
     threading.Thread(target=_exit_with_driver, args=(lifeline,), daemon=True).start()
     return _serve(requests, answers, int(arguments[3]))
 
 
-def _set_parent_death_signal() -> None:
+def set_name(name: str) -> None:
+    """Set the name of this process, which only Linux has besides its command line."""
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(name, "ascii")
+
+
+def set_parent_death_signal() -> None:
     """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); only Linux supports this.
 
     The kernel watches the thread that started this process, which must therefore last as long as its workers.

@@ -106,6 +106,7 @@ class MapWork:
                 PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples, end_of(part))
             )
         _refuse_replaced_files(stage)
+        end = None if written is None else end_of(path)  # a pushed part may be removed here
         for part in (path, *(port_path(path, port) for port in stage.ports)):
             push_part(part)
         return Receipt(
@@ -118,7 +119,7 @@ class MapWork:
             traces=chain.traces,
             ports=ports,
             media=media_path(path).name if media else None,
-            end=None if written is None else end_of(path),
+            end=end,
         )
 
     def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from jinx_pipeline.engines.local.fork_server import ForkedProcess, ForkServer
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.worker.activity import Activity, shared_file
 
@@ -16,6 +17,11 @@ from jinx_pipeline.worker.activity import Activity, shared_file
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 # Threads of a model that wait for each other do not take the cores from the threads that decode its next inputs.
 _PASSIVE_WAIT = {"OMP_WAIT_POLICY": "passive"}
+
+# The variables of a worker that libraries read when they are imported: numpy starts its threads then. The other one
+# keeps Arrow from starting one for a heap that is not used.
+_READ_BY_IMPORTS = ("OMP_NUM_THREADS", "ARROW_DEFAULT_MEMORY_POOL")
+_WITHOUT_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 class Launched(NamedTuple):
@@ -28,18 +34,19 @@ class Launched(NamedTuple):
         activity: What the process does now.
     """
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedProcess
     pipe: MessagePipe
     lifeline: int
     activity: Activity
 
 
-def launch(environment: dict[str, str], log: IO[bytes] | int) -> Launched:
+def launch(environment: dict[str, str], log: IO[bytes] | int, server: ForkServer | None = None) -> Launched:
     """Start a worker.
 
     Args:
         environment: Its variables.
         log: The file for its output.
+        server: A server that forks it; otherwise, and if the server cannot, the worker is a new program.
     """
     to_worker, requests = os.pipe()[:2]
     answers, from_worker = os.pipe()[:2]
@@ -48,15 +55,20 @@ def launch(environment: dict[str, str], log: IO[bytes] | int) -> Launched:
     inherited = (to_worker, from_worker, lifeline_end, shared)
     try:
         activity = Activity(shared)
-        process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
-            pass_fds=inherited,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            start_new_session=True,  # only the driver handles Ctrl-C
-        )
+        process = None
+        if server is not None and not isinstance(log, int):
+            with suppress(OSError):  # if the system refuses a new program too, that is reported
+                process = server.fork(environment, log.fileno(), inherited)
+        if process is None:
+            process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
+                pass_fds=inherited,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,  # only the driver handles Ctrl-C
+            )
     finally:
         for file in inherited:
             os.close(file)
@@ -91,28 +103,39 @@ def _import_path() -> list[str]:
     return list(dict.fromkeys([*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
 
-class EarlyWorker:
-    """A worker for one thread and no GPU that starts before the recipe is read.
+class EarlyStart:
+    """What is started before the recipe is read, for workers with one thread and no GPU.
 
-    On a second core, its imports overlap with those of the driver. The first run that needs such a worker takes it.
+    It is a server that forks workers; where there can be none, a worker whose imports overlap with those of the driver,
+    and which the first run that needs such a worker takes.
+
+    Attributes:
+        server: The server.
     """
 
     def __init__(self) -> None:
+        self.server: ForkServer | None = None
         self._launched: Launched | None = None
 
     @contextmanager
     def started(self) -> Generator[None]:
-        """Start the worker; at the end of the block, it is ended unless a run has taken it."""
-        with suppress(OSError):  # the run reports it when it starts its own workers
-            self._launched = launch(worker_environment(1), subprocess.DEVNULL)
-            self._launched.pipe.send(("preload",))
+        """Start it; at the end of the block, the server ends, and the worker too unless a run has taken it."""
+        environment = worker_environment(1)
+        self.server = ForkServer.started({name: environment[name] for name in _READ_BY_IMPORTS} | _WITHOUT_THREADS)
+        if self.server is None:
+            with suppress(OSError):  # the run reports it when it starts its own workers
+                self._launched = launch(environment, subprocess.DEVNULL)
+                self._launched.pipe.send(("preload",))
         try:
             yield
         finally:
+            server, self.server = self.server, None
             launched = self.take()
             if launched is not None:
                 launched.process.kill()
                 _close(launched)
+            if server is not None:
+                server.close()
 
     def take(self) -> Launched | None:
         """The worker, once; None if it was not started, or has ended."""
@@ -130,4 +153,4 @@ def _close(launched: Launched) -> None:
     os.close(launched.lifeline)
 
 
-early_worker = EarlyWorker()
+early_start = EarlyStart()

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinx_pipeline.engines.local.launch import early_worker, launch, worker_environment
+from jinx_pipeline.engines.local.fork_server import ForkedProcess
+from jinx_pipeline.engines.local.launch import early_start, launch, worker_environment
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
@@ -44,7 +45,7 @@ class _Process:
     """A worker process and its pipes."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedProcess
     pipe: MessagePipe
     lifeline: int
     activity: Activity
@@ -229,10 +230,12 @@ class LocalWorkers:
     def _started(self, name: str, pool: str, share: Share) -> _Process:
         """Start a process that sees only its own GPUs."""
         kind = self._kind(pool)
-        # The worker that was started early is for one thread and no GPU.
-        early = early_worker.take() if kind.threads == 1 and not share.gpus else None
+        # What was started early is for one thread and no GPU.
+        is_simple = kind.threads == 1 and not share.gpus
+        early = early_start.take() if is_simple else None
         with self.log.open("ab") as log:
-            launched = early or launch(worker_environment(kind.threads, share.gpus), log)
+            server = early_start.server if is_simple else None
+            launched = early or launch(worker_environment(kind.threads, share.gpus), log, server)
         process = _Process(name, *launched, share, self._memory_limits.get(pool), kind)
         if early is not None:
             self._send(process, ("log", str(self.log)))

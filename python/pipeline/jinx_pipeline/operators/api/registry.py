@@ -5,7 +5,6 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,6 +87,8 @@ def full_name(name: str) -> str:
     Raises:
         UnknownOperatorError: Several operators have this name without the kind.
     """
+    if name in _REGISTERED or name in _built_in():  # without a look at all installed packages
+        return name
     known = _known()
     if name in known:
         return name
@@ -214,4 +215,6 @@ STEPS = frozenset({"join", "shuffle", "sort"})
 
 @lru_cache(maxsize=1)
 def _installed() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group=GROUP)}
