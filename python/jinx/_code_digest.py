@@ -15,7 +15,7 @@ from jinx import _core
 
 # Code in these directories only changes when a package is installed.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-_OURS = frozenset({"jinx", "jinx_pipeline"})  # wherever they are: a version of them may be run from a clone
+_OURS = frozenset({"jinx", "jinx_pipeline"})  # wherever they are installed: either may run from a clone
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, types.EllipsisType, types.NotImplementedType)
 _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _PICKLE_PROTOCOL = 4
@@ -26,7 +26,7 @@ _ABOUT_CLASSES = frozenset(
         "__doc__",
         "__firstlineno__",
         "__module__",
-        "__slotnames__",  # pickle keeps them there
+        "__slotnames__",  # pickle stores slot names here
         "__static_attributes__",
         "__weakref__",
         "_abc_impl",
@@ -89,7 +89,7 @@ class _Digest:
         return [type(values).__name__, *sorted(self.of(value, name) for value in values)]
 
     def _of_dict(self, values: Any, name: str) -> list[str]:
-        # The order counts: code that iterates over a dict sees it.
+        # Order matters: code that iterates over a dict depends on it.
         return [type(values).__name__, *(self.of(key, name) + self.of(value, name) for key, value in values.items())]
 
     def _of_method(self, method: types.MethodType, name: str) -> list[str]:
@@ -113,7 +113,7 @@ class _Digest:
         where, code = [digested_name(function.__module__), function.__qualname__], function.__code__
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         closed = [self.of(_content(cell), free) for free, cell in cells]
-        if is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
+        if is_installed(function.__module__):  # a decorator's wrapper may close over a user function
             return ["function", *where, *closed]
         values = function.__globals__
         read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
@@ -133,7 +133,7 @@ class _Digest:
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
         if not isinstance(value, types.ModuleType) or is_installed(value.__name__):
             return self.of(value, name)
-        # The names in a module of the user that the code may use.
+        # The names from a user module that the code may use.
         read = [(member, vars(value)[member]) for member in sorted(members) if member in vars(value)]
         return _hash(value.__name__, *(member + self.of(content, f"{name}.{member}") for member, content in read))
 
@@ -162,7 +162,7 @@ class _Digest:
             raise
         except Exception as error:
             raise NoStableFormError(f"{name}, of type {kind.__module__}.{kind.__qualname__}") from error
-        if isinstance(reduced, str):  # an object that its module holds under this name, perhaps a wrapped function
+        if isinstance(reduced, str):  # an object that its module holds under this name; it may be a wrapped function
             within = getattr(value, "__wrapped__", None)
             return ["object", digested_name(getattr(value, "__module__", None)), reduced, self.of(within, name)]
         parts: list[Any] = [list(part) if hasattr(part, "__next__") else part for part in reduced]
@@ -191,7 +191,7 @@ def _hash(*parts: str) -> str:
 
 
 def _type(value: Any) -> type[Any]:
-    return type(value)  # pyright: ignore[reportUnknownVariableType] - of any value
+    return type(value)  # pyright: ignore[reportUnknownVariableType] - a value of any type
 
 
 def _content(cell: types.CellType) -> Any:
@@ -232,7 +232,7 @@ def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
                 try:
                     module = resolve_name("." * level + instruction.argval, package)
                 except ImportError:
-                    continue  # the function will raise it, too
+                    continue  # the function will raise this error too
                 yield from (module, *(f"{module}.{name}" for name in names or ()))
             before = [before[1], instruction.argval]
 

@@ -12,10 +12,10 @@ from jinx.errors import JinxError, UnsupportedError
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
-# Notes of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
+# Metadata files of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", MANIFEST, _INDEX_OF_MDS}
-# A directory with both files of a pair holds the unfinished work of a pipeline; the second pair is from earlier
-# versions.
+# A directory with both files of a pair is the working directory of an unfinished pipeline run; earlier versions wrote
+# the second pair.
 _OF_WORK = ({"CURRENT", "lock"}, {"journal.jsonl", "lock"})
 
 
@@ -119,7 +119,7 @@ def _is_view(path: str) -> bool:
     try:
         return _core.view_footer(path) is not None
     except (JinxError, OSError):
-        return False  # an error when it is opened
+        return False  # opening it reports the error
 
 
 def _shards(directory: str) -> list[tuple[str, str]]:
@@ -148,8 +148,8 @@ def _refuse_endless(path: str) -> None:
     Raises:
         ValueError: The file is a pipe or a device.
     """
-    with suppress(OSError):  # a broken link is an error when it is opened
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - str in
+    with suppress(OSError):  # opening a broken link reports the error
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - path is a str
             raise ValueError(f"{path}: this is a pipe or a device; in a directory, regular files are read")
 
 

@@ -12,7 +12,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict."""
-        return asdict(self)  # pyright: ignore[reportArgumentType] - every subclass is a dataclass
+        return asdict(self)  # pyright: ignore[reportArgumentType] - all subclasses are dataclasses
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def scratch_directory(directory: str, name: str = "") -> Generator[str]:
     try:
         work = _core.NewDirectory(hidden, overwrite=True)
     except OSError as error:
-        # Users know the output, not the directory.
+        # Users know the name of the output, not of this directory.
         out = os.path.join(directory, os.path.splitext(name)[0])  # noqa: PTH118, PTH122
         if not name or not str(error).startswith(f"{hidden}: another process"):
             raise

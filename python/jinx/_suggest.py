@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-# Names of other libraries, and their counterparts here.
+# Names from other libraries, and the equivalents here.
 FROM_ELSEWHERE = {
     "add_column": "ds.map(lambda sample: {name: value})",
     "batch": "ds.iter_batches(size)",
@@ -88,4 +88,4 @@ def path_text(path: Sequence[str | None]) -> str:
 
 def some_of(names: Sequence[str]) -> str:
     """Names for a message, the first dozen of them."""
-    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - as many as fit into a line

@@ -7,7 +7,7 @@ from typing import Any
 from jinx._sizes import parse_size
 
 Source = str | os.PathLike[str]
-# The schemes that the core reads in place; `convert` reads others through fsspec.
+# The schemes that the core reads directly; `convert` reads others through fsspec.
 READABLE = ("s3", "gs", "az", "https", "http")
 _SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "private_key", "service_account_key")
 

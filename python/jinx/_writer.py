@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
 
 DEFAULT_LEVEL = 3
-# More threads only cost memory: each compressor has its own tables.
+# More threads only cost memory, because each compressor has its own tables.
 MAX_THREADS = 256
 
 
@@ -43,7 +43,7 @@ def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """
     import json
 
-    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list would pass for {}
+    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list is not {}
         raise TypeError(f"meta must be a dict, not {type(meta).__name__}")
     checked = dict(meta)
     try:

@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._optional import require
 
 Span = tuple[int, int]
-# Code in templates that take content as a list of parts.
+# Template code that accepts content as a list of parts.
 _LOOKS_AT_PARTS = re.compile(r"is string|is not string|\[['\"]type['\"]\]|\.type\b|is iterable")
 
 
@@ -111,7 +111,7 @@ def _environment(begin: str, end: str) -> Any:
     class Generation(extensions.Extension):
         """The Jinja extension for `{% generation %}`, which marks the text of the assistant."""
 
-        tags = {"generation"}  # noqa: RUF012 - jinja2's own declaration
+        tags = {"generation"}  # noqa: RUF012 - declared this way by jinja2
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno

@@ -9,9 +9,9 @@ Message = dict[str, Any]
 
 _TEXT_COLUMNS = ("messages", "conversations", "texts", "text")
 _IMAGE_COLUMNS = ("images", "image")
-# The roles of conversations with "from" and "value".
+# Role names in conversations with "from" and "value".
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
-# The placeholders of images in other datasets.
+# Image placeholders of other datasets.
 _PLACEHOLDER = "<image>"
 
 

@@ -70,7 +70,7 @@ class Encoder:
         self.rule = parse_image_rule(image_rule)
         self.text_column, images = find_columns(columns, text_column, image_column)
         self.image_column = images if self.rule is not None else None
-        # If there is no rule, images are not looked for, so their number is unknown.
+        # Without a rule, images are not searched for, so their number is unknown.
         self.counts = COUNTS if self.rule is not None else COUNTS[:2]
         """What is counted of each sample."""
         self._image_token = self.tokenizer.image_token(image_token) if self.image_column else None
@@ -139,7 +139,7 @@ class Encoder:
             return self._text_of(sample)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - it is reported where the sample is
+        except Exception as error:  # noqa: BLE001 - reported with the sample
             return error
 
     def _text_of(self, sample: Mapping[str, Any]) -> "_Text":

@@ -7,7 +7,7 @@ from jinx._optional import require
 from jinx.errors import CorruptFileError
 
 Size = tuple[int, int]
-# JPEG markers without a segment, and markers that begin a frame and hold its size.
+# JPEG markers that have no segment, and markers that begin a frame and contain its size.
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _WEBP_HEAD = 30

@@ -131,7 +131,7 @@ class Gathered:
             if name in names
         }
         for name, spool in self._spools.items():
-            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - has all methods that are used
         return named
 
 

@@ -10,7 +10,7 @@ from jinx import _core
 from jinx._annotate.chat_template import ChatTemplate
 from jinx._optional import require
 
-# Tokens that stand for an image, by the model families that have them.
+# Tokens that stand for an image in known model families.
 _IMAGE_TOKENS = ("<image>", "<|image_pad|>", "<|image|>", "<IMG_CONTEXT>", "<image_soft_token>", "[IMG]", "<img>")
 _SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
 
@@ -119,7 +119,7 @@ def _name(file: Path) -> str:
 def _read(library: Any, file: Path) -> Any:
     try:
         return library.Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing narrower
+    except Exception as error:  # the library raises only this
         raise ValueError(f"{file}: this is not a tokenizer.json of the tokenizers library: {error}") from error
 
 

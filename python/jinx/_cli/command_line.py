@@ -140,7 +140,7 @@ class Program:
             if debug:
                 raise
             _close_output()
-            return code or self._say(one_line(error), DATA_PROBLEM)  # an error of the command has been reported
+            return code or self._say(one_line(error), DATA_PROBLEM)  # the command has already reported an error
         return code
 
     def _run(self, words: list[str], name: str, *, debug: bool) -> int:
@@ -168,7 +168,7 @@ class Program:
         try:
             return self.commands.main(words, prog_name=name, standalone_mode=False)
         except click.Abort as abort:
-            # click takes every EOFError for the end of an input that somebody types.
+            # click treats every EOFError as the end of interactive input.
             if isinstance(abort.__cause__, EOFError):
                 raise abort.__cause__ from None
             raise
@@ -188,7 +188,7 @@ def _replace_closed_streams() -> None:
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
         (1, "stdout", os.O_RDONLY, "w"),
-        (2, "stderr", os.O_WRONLY, "w"),  # a failed write to it could not be reported
+        (2, "stderr", os.O_WRONLY, "w"),  # a failed write to stderr could not be reported
     ):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, flags)
@@ -225,7 +225,7 @@ def one_line(error: BaseException) -> str:
     """An error's message on one line."""
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.strerror:
-        # An error without a file comes from a write to a stream, or from starting a process or thread.
+        # An error without a file comes from writing to a stream, or from starting a process or thread.
         is_start = error.errno in {errno.EAGAIN, errno.ENOMEM} and error.strerror == os.strerror(error.errno)
         where: str = error.filename or ("starting a process (ulimit -u)" if is_start else "<standard output>")
         if error.filename2:

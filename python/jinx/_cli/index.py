@@ -178,7 +178,7 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
         if code is not None:
             order = stable_order(packed(in_this_process(dataset, code)), None, descending=False)
         else:
-            # The samples of a saved view are numbered from 0 too, so that the order is an order of the view.
+            # Saved views also number their samples from 0, so the order counts samples of the view.
             order = np.frombuffer(dataset.sort(by or "")._indices or b"", dtype="<u8").astype(np.int64)
         _write(out, order, origin, options)
 

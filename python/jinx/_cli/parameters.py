@@ -18,7 +18,7 @@ class PathWithCompletion(click.Path):
     name = "path"
 
 
-class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only in the newest click
     """A number within the range of the core, which `--help` does not show."""
 
     name = "n"
@@ -35,7 +35,7 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
         return number
 
 
-class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only in the newest click
     """A duration such as `30m` or `8h`."""
 
     name = "time"

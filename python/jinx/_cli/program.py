@@ -5,7 +5,7 @@ import click
 from jinx import __version__
 from jinx._cli.command_line import Commands, Program
 
-# By name: the module, and the summary for `jinx --help`.
+# The module of each command, and its summary in `jinx --help`.
 COMMANDS = {
     "convert": ("jinx._cli.convert", "Convert between Parquet, JSON lines, MessagePack and JINX."),
     "head": ("jinx._cli.head_cat", "Print the first samples as JSON lines."),

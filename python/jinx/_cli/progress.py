@@ -36,7 +36,7 @@ class ProgressBar:
         self.last = now
         seconds = now - self.started
         text = f"{samples:,} {self.what}, {natural_size(done)}, {natural_size(done / seconds)}/s"
-        if not done:  # the operation does not count bytes
+        if not done:  # the operation does not report bytes
             text = f"{samples:,} {self.what}, {samples / seconds:,.0f}/s"
         if total:
             share = min(done / total, 1.0)

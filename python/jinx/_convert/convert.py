@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
 
-# With one of these options, an output may be much smaller than its input.
+# With any of these options, an output may be much smaller than its input.
 _NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
-# Options that choose or name columns.
+# Options that select or name columns.
 _OF_COLUMNS = ("columns", "drop", "rename", "indexed")
-# Progress is reported between two calls.
+# The number of samples copied per call: progress is reported between calls.
 _COPIED_AT_ONCE = 65536
 
 
@@ -176,7 +176,7 @@ class Conversion:
                 changed = settings.changed(file, settings.target, split=name, shard_size=size, **rejects)
                 done = done.plus(convert_split(name, Conversion(changed, self.progress)))
         finally:
-            with suppress(OSError):  # the directory is not empty: it holds a dataset, or files that --resume needs
+            with suppress(OSError):  # the directory is not empty: it holds a dataset, or files for --resume
                 os.rmdir(out)  # noqa: PTH106
         return done
 
@@ -253,7 +253,7 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
         from jinx.mds._directories import open_directories
 
-        # All checksums are compared: damaged values must not get new ones.
+        # Check all checksums: damaged values must not get new ones.
         source = open_directories(Dataset, directories, hashes=True)
         where: str | None = self.settings.core["where"]
         return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
@@ -263,7 +263,7 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            # All checksums are compared, so that damage never gets a new checksum.
+            # Check all checksums, so that damaged values never get new ones.
             return self.dataset(reopen_with(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
@@ -358,7 +358,7 @@ class Conversion:
         from jinx._convert.kept_lengths import KeptLengths
 
         lengths, settings = KeptLengths(source), self.settings
-        # The settings of lengths are known only after all samples are written, but earlier shards are closed by then.
+        # The settings of lengths are known only after all samples are written, and earlier shards are closed by then.
         is_file = settings.out.endswith(".jinx") and not settings.core["append"]
         if settings.target == "jinx" and (is_file or not lengths.is_needed):
             return self._write(source, lengths)
@@ -369,7 +369,7 @@ class Conversion:
     ) -> WriteResult:
         """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
         settings = self.settings
-        # The path is made absolute now, because the caller's code may change the working directory.
+        # Make the path absolute now: the caller's code may change the working directory.
         out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
         directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
         with scratch_directory(directory, "" if out == "-" else f"{name}.rows") as work:
@@ -454,7 +454,7 @@ def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, 
 
     free = {"threads", "overwrite", "resume", "rejects"}
     status = [os.stat(file) for file in inputs.files]  # noqa: PTH116
-    # The system sets the status change time (ctime), also where a file gets the size and time of another one.
+    # The system sets the status change time (ctime), even if a file is given the size and modification time of another.
     files = [
         [os.path.abspath(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns]  # noqa: PTH100
         for file, found in zip(inputs.files, status, strict=True)

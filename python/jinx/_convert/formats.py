@@ -24,7 +24,7 @@ FORMATS = {
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
 FormatName = Literal["jinx", "parquet", "arrow", "jsonl", "msgpack", "tar", "mds"]
-# Arrow files are read only.
+# Arrow files can only be read.
 OutputFormatName = Literal["jinx", "parquet", "jsonl", "msgpack", "tar", "mds"]
 NAMES: tuple[FormatName, ...] = get_args(FormatName)
 

@@ -53,5 +53,5 @@ def _is_equal(new: Any, old: Any) -> bool:
         return False
     try:
         return new.dtype == old.dtype and np.array_equal(new, old) if hasattr(new, "dtype") else bool(new == old)
-    except (TypeError, ValueError):  # the values contain arrays
+    except (TypeError, ValueError):  # array comparisons raise these
         return False

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jinx._convert.options import Progress, Settings
     from jinx._dataset.dataset import Dataset
 
-# Options that change values or names.
+# Options that change values or column names.
 _CHANGES = ("rename", "drop_nulls", "media_dir", "rejects")
 
 

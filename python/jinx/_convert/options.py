@@ -169,7 +169,7 @@ class ConvertOptions(TypedDict, total=False):
     ]
 
 
-# The line of a docstring that the list of options replaces at run time.
+# The line of a docstring that is replaced at run time by the list of options.
 _PLACE = "**options: Any of the options below."
 _WIDTH = 112
 

@@ -18,7 +18,7 @@ _SPELT = {
     "evaluation": "test",
 }
 _NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
-# The first words of `part-00000-of-00002` and of the files of `save_to_disk`, which are not splits.
+# The first words of names such as `part-00000-of-00002`, and of the files of `save_to_disk`: these are not splits.
 _NO_SPLITS = {"part", "data"}
 _WORDS = re.compile(r"[-_. 0-9/]+")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from jinx._object_store import ObjectStore
 
-# Web servers list nothing, and their URLs may have queries.
+# Not http: web servers do not list files, and their URLs may have queries.
 SCHEMES = ("s3", "gs", "az")
 
 

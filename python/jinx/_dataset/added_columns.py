@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
-# The lengths that training needs, and the key of their settings in Arrow tables.
+# The columns of lengths that training needs, and the metadata key of their settings in Arrow tables.
 _LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
-# The number of values that decide the type of a list.
+# The number of values from which the type of a list is inferred.
 _LOOKED_AT = 1000
 _OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes", "M": "str"}
 _OF_ARROW = {
@@ -67,7 +67,7 @@ class ArrayColumn:
     """A numpy array; the rows of one with several dimensions are arrays."""
 
     values: Any
-    # Of times in UTC: the time zone in which they are shown.
+    # The time zone in which times in UTC are shown.
     zone: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -185,7 +185,7 @@ class FunctionColumn:
 def is_function(dataset: Any, name: str) -> bool:
     """Whether a function gives the values of a column of a view, or of a part of it."""
     definition = dataset._definition
-    if definition is None or hasattr(definition, "files"):  # a saved view has values
+    if definition is None or hasattr(definition, "files"):  # a saved view stores values
         return False
     own = dict(definition.own)
     if name in own:
@@ -307,8 +307,8 @@ def _numpy(values: Any) -> Any:
     import numpy as np
 
     array: Any = np.asanyarray(values)
-    # Copies of the values are made of a column of numbers at once, and of others when it is pickled: they must not
-    # differ because the caller changed the array in between. Arrays in the samples stay shared, like all objects.
+    # A column of numbers is copied at once, and any other column when it is pickled: copies must not differ because the
+    # caller changed the array in between. Arrays in the samples stay shared, like all objects.
     return array.copy() if array.ndim == 1 else array
 
 

@@ -10,7 +10,7 @@ from jinx._dataset.added_columns import FunctionColumn, JoinedColumn
 from jinx._dataset.identity import identity_of
 from jinx.errors import InvalidError
 
-# Fingerprints of values that are in memory at a time.
+# The number of fingerprints in memory at a time.
 _BLOCK = 1 << 18
 
 
@@ -36,7 +36,7 @@ def _added_in(dataset: Reader, names: frozenset[str]) -> list[Any]:
     columns = [[name, _values_of(dataset, name, own[name])] for name in sorted(own)]
     below = [entry for part in definition.parts for entry in _added_in(part, names - own.keys())]
     order = _order(dataset) if below else None
-    # Parts that were joined once or several times are the same.
+    # The result must not depend on whether parts were concatenated in one call or in several.
     return below if not columns and order is None else [[columns, order, below]]
 
 

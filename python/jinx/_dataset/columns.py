@@ -16,7 +16,7 @@ D = TypeVar("D", bound=Reader)
 _SCANNED_FOR_NAMES = 1000
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 _ABSENT = object()
-# The types of columns that are not indexed, by files and path: found once, by reading all rows.
+# The types of columns that are not indexed, by files and path. They are found by reading all rows, once.
 _KINDS: dict[tuple[Any, ...], "tuple[np.dtype[Any], bool] | None"] = {}
 _MAX_KINDS = 256
 
@@ -77,7 +77,7 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
         except UnsupportedError:  # only torch knows the length of a tensor
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
-            if error.path is not None and error.column is None:  # the error is about a replaced file, not about a value
+            if error.path is not None and error.column is None:  # the error concerns a replaced file, not a value
                 raise
             raise TypeError(str(error)) from None
         else:
@@ -100,7 +100,7 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     if not is_encodable(name):
         raise KeyError(unknown_column(name, names))
     path = parse_path(name)
-    # Files that do not list their columns, or have no samples, may have any column that the view does not hide.
+    # Files that do not list their columns, or have no samples, may have any column; the view may hide it.
     if path[0] in names or dataset._transforms or not (names or dataset._hides(path[0])):
         return path
     raise KeyError(unknown_column(name, names) if len(path) == 1 else unknown_member(path, 0, names))
@@ -187,7 +187,7 @@ def packed(values: list[Any]) -> Any:
         array = np.array(values)
     except OverflowError:
         return values
-    # numpy makes floats of integers that are both negative and beyond int64.
+    # numpy turns lists with both negative integers and integers beyond int64 into floats.
     return array if array.dtype.kind in kind else values
 
 
@@ -203,7 +203,7 @@ def _widened(values: Any) -> Any:
     """Integers as int64: the index holds the narrowest type, and sums and products would overflow in it."""
     import numpy as np
 
-    is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - bytes of int64
+    is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - the size of int64
     return values.astype(np.int64) if is_narrow else values
 
 
@@ -293,7 +293,7 @@ def require_path(dataset: Reader, path: list[str], *, exists: bool) -> None:
     if exists:
         return
     if len(path) == 1:
-        # The names in files were checked before; names that a transform returns are known only now.
+        # The names in files were checked earlier; names that a transform returns are known only now.
         if dataset._transforms and len(dataset):
             raise KeyError(unknown_column(path[0], column_names(dataset)))
         return

@@ -85,7 +85,7 @@ class MediaDecoder:
             raise LimitError(f"{len(data)} bytes of an image that is too large: {error}") from error
         except MemoryError:
             raise
-        except image.UnidentifiedImageError:  # its message names only the object in memory
+        except image.UnidentifiedImageError:  # the message names only the object in memory
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read") from None
         except Exception as error:  # Pillow's parsers raise struct.error, IndexError and others
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read: {error}") from error
@@ -169,7 +169,7 @@ def joined_decoders(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Call
     decoders: dict[str, Callable[[Any], Any]] = {}
     for column, kind in kinds_of(parts[0]).items():
         paths = [part[column].paths for part in parts if part]
-        # A decoder without paths decodes all bytes.
+        # A decoder without paths decodes all values of bytes.
         union = [path for of_part in paths for path in of_part] if all(paths) else []
         decoders[column] = MediaDecoder(column, kind, [path for i, path in enumerate(union) if path not in union[:i]])
     return decoders or None

@@ -16,12 +16,13 @@ _MAX_TEXT = 200
 _MAX_UNBROKEN = 30
 _THUMBNAILS = 4
 _THUMBNAIL_PIXELS = 96
-# The depth and the number of elements to show of nested values.
+# The maximum depth, and the number of elements shown of a nested value.
 _MAX_DEPTH = 4
 _MAX_ITEMS = 8
 
-# Inline, because notebooks drop the style sheets of pages that they do not trust. The only colour is a grey that shows
-# on white and on black; text keeps the notebook's colour, so the page works in light and in dark mode.
+# Styles are inline, because notebooks remove the style sheets of pages that they do not trust. The only colour is a
+# grey that is readable on white and on black. Text keeps the notebook's colour, so the page works in light and in dark
+# mode.
 _TABLE = "border-collapse:collapse;margin:.5em 0"
 _ROW = "background:none"
 _CELL = "padding:.25em 1.5em .25em 0;vertical-align:top;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -163,13 +164,13 @@ def _thumbnail(data: Any) -> _Thumbnail | None:
     try:
         from PIL import Image
 
-        # The user's image is copied, not changed; a large JPEG is decoded only as far as the thumbnail needs.
+        # Copy the user's image instead of changing it. A large JPEG is decoded only as far as the thumbnail needs.
         with Image.open(io.BytesIO(data)) if isinstance(data, bytes) else data.copy() as image:
             width, height = image.size
             image.thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS))
             out = io.BytesIO()
             on_white(image).save(out, "JPEG", quality=75)
-    except Exception:  # noqa: BLE001 - Pillow's parsers raise anything, and a thumbnail is optional
+    except Exception:  # noqa: BLE001 - Pillow's parsers may raise anything, and a thumbnail is optional
         return None
     return _Thumbnail(base64.b64encode(out.getvalue()).decode(), width, height)
 

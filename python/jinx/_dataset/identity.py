@@ -31,7 +31,7 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
     is_used = np.zeros(len(files), dtype=np.bool_)
     for start in range(0, len(positions), _BLOCK):
         is_used[np.searchsorted(ends, positions[start : start + _BLOCK], side="right")] = True
-    # The positions if there were only the given files.
+    # The positions that samples would have if there were only the used files.
     skipped = np.cumsum(np.where(is_used, 0, counts))
     is_whole = len(positions) == int(counts[is_used].sum())
     hashes: list[str] = []

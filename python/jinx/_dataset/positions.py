@@ -82,4 +82,4 @@ def _without_mask(key: Any) -> Any:
     masked = cast("Any", key)
     if masked.dtype.kind != "b" and masked.mask.any():
         raise TypeError("samples are selected by ints; none may be missing")
-    return masked.filled(False) if masked.dtype.kind == "b" else masked.data  # noqa: FBT003 - numpy's own signature
+    return masked.filled(False) if masked.dtype.kind == "b" else masked.data  # noqa: FBT003 - defined this way by numpy

@@ -23,7 +23,7 @@ D = TypeVar("D", bound=Reader)
 Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
 _DIFFER = "these datasets differ in {}; concatenate first, then apply it to the result"
-# Bytes that are fetched at once from an object store, and blocks whose samples are mixed.
+# The number of bytes fetched at once from an object store, and the number of blocks whose samples are mixed.
 _BLOCK_BYTES = 8 << 20
 _MIXED_BLOCKS = 32
 
@@ -149,8 +149,7 @@ def block_order(dataset: Reader, generator: "np.random.Generator") -> BlockOrder
 def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if isinstance(key, list | tuple) and key:
-        # Keys are applied from the last to the first. Each sort keeps the order of equal samples, so the first key
-        # decides.
+        # Sort by the last key first. Each sort keeps the order of equal samples, so the first key decides.
         for sort_key in reversed(cast("Sequence[Key]", key)):
             dataset = sort(dataset, sort_key, reverse=reverse)
         return dataset
@@ -176,7 +175,8 @@ def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
 
     columns = [values]
     if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
-        # As with several keys, a missing key only comes last in its own sort.
+        # Sort by each element of the tuples, like by several keys: a missing element comes last only in the sort by
+        # that element.
         columns = [list(column) for column in zip(*values, strict=True)]
     order = np.arange(len(dataset))
     for keys in reversed(columns):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _STORED = re.compile(r"([^.]+)\.raw\.bin")
 _STORED_ELEMENT = "..raw.bin."
-# Shorter values behind URLs are read as a whole, many at the same time: a request takes as long as so many bytes.
+# Shorter values behind URLs are read whole, many at a time: a request takes as long as reading this many bytes.
 _SHORTEST_REMOTE_BYTES = 4 << 20
 
 
@@ -75,7 +75,7 @@ class StoredRanges:
             yield from [None] * len(indices)
             return
         sidecar_of = cache(_core.sidecar_of)  # reads the file's footer
-        # With one plan of what to fetch for all rows, and no values.
+        # This plans the requests for all rows together, and reads no values.
         rows = self._rows.take(indices, []) if any(map(is_url, self._files)) else map(self._rows.__getitem__, indices)
         for index, sample in zip(indices, rows, strict=True):
             row = index if self._origin is None else self._origin[index]

@@ -10,7 +10,7 @@ from jinx.errors import MismatchError
 
 _MANIFEST = "jinx.json"
 _ID_START, _ID_END, _HEADER_BYTES = 16, 32, 64
-# `.STEM.binx.<id>`: a sidecar next to one that readers of the replaced file still have open.
+# `.STEM.binx.<id>`: a new sidecar, while readers still have the replaced one open.
 _SECOND = re.compile(r"\.(?P<stem>.+)\.binx\.(?:[0-9a-f]{32}|old)$")
 
 

@@ -5,7 +5,7 @@ import os
 from jinx import _core
 from jinx._results import WriteResult
 
-# The beginning of the name of the file that says which inputs the parts are made of.
+# The first part of the name of the file that lists the inputs from which the parts are made.
 INPUTS_OF_PARTS = ".inputs-of-parts-"
 
 

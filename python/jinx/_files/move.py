@@ -44,7 +44,7 @@ class Parts:
         """
         path = path.rstrip("/") or path
         if os.path.isdir(path):
-            # The temporary manifest of a writer that is adding shards, or died while doing so.
+            # The temporary manifest of a writer that is adding shards, or that died while adding them.
             names = [name for name in os.listdir(path) if name != ".jinx.json.tmp"]
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
@@ -252,7 +252,7 @@ def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> list[FileP
     files = bases_after_move(parts.path, target, moved)
     shown = [base for file in files for base in file.places if base is not None and not is_url(base)]
     refuse_input(target, shown)
-    if os.path.lexists(target):  # a shard of a directory that the view shows
+    if os.path.lexists(target):  # a shard in a directory that the view shows
         refuse_within(target, shown)
     return files
 

@@ -51,7 +51,7 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
         return problems or _problems_of_bases(name, progress, max_value_bytes)
     if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
-        return []  # an empty file is valid JSON lines
+        return []  # an empty file is a valid JSON lines file
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]

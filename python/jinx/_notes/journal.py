@@ -124,7 +124,7 @@ class Journal:
 
     def __init__(self, path: str, *, dataset: str, identity: dict[str, Any], by: str) -> None:
         self._lock = threading.Lock()
-        self._file = Path(path).open("a+b")  # noqa: SIM115 - open as long as the journal
+        self._file = Path(path).open("a+b")  # noqa: SIM115 - stays open as long as the journal
         try:
             self._begin(path, dataset, identity, by)
         except BaseException:
@@ -138,7 +138,7 @@ class Journal:
             raise InvalidError(f"{path}: another viewer writes these notes; each person has a file") from None
         self._file.seek(0)
         data = self._file.read()
-        # Also what an interrupted first line left.
+        # This also removes an incomplete first line.
         if b"\n" not in data:
             self._file.truncate(0)
             head = {"jinx_notes": _VERSION, "by": by, "dataset": dataset, "identity": identity}
@@ -168,7 +168,7 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError:
-            # Half a line would join the next one.
+            # The next line would be appended to the incomplete one.
             os.ftruncate(self._file.fileno(), end)
             raise
 

@@ -45,7 +45,7 @@ class LeftOut:
 class Packs:
     """The packs of an epoch; `PackPlan` adds the schedule, facts, picture and file."""
 
-    def __init__(  # noqa: PLR0917 - the parts of a plan
+    def __init__(  # noqa: PLR0917 - one argument for each part of a plan
         self,
         sizes: Sizes,
         config: PackConfig,
@@ -264,7 +264,7 @@ class Packs:
             MismatchError: The plans differ; the message names the differences.
         """
         own = self.identity
-        # A missing member is not None, and True is not 1.
+        # A missing entry differs from None, and True differs from 1.
         differing = [
             name
             for name in {**own, **identity}

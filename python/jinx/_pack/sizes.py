@@ -146,7 +146,7 @@ class _Indexed:
         self._where = where
 
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
-        if not len(self._dataset):  # the dataset may not even know its columns
+        if not len(self._dataset):  # the columns of an empty dataset may be unknown
             return checked([], name)
         if self._dataset._transforms:
             raise InvalidError(
@@ -262,5 +262,5 @@ def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
         raise InvalidError(f"{name}: sample {sample} has the size {array[sample]}; a size is 0 or more")
     if array.dtype.itemsize > np.dtype(np.uint32).itemsize:
         array = np.minimum(array, _LARGEST)
-    # The plan has its own copy, so that nobody else changes it.
+    # The plan has its own copy, which nobody else can change.
     return np.array(array, dtype=np.uint32, order="C")

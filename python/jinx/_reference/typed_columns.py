@@ -11,7 +11,7 @@ MAX_VECTOR, MAX_ENTRIES = 1 << 20, 1 << 31
 INTS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 FLOATS = ["float16", "float32", "float64"]
 TIMES = ["datetime64[s]", "datetime64[ms]", "datetime64[us]", "datetime64[ns]"]
-OWN_ONLY = {"width", "nulls", "zone", "entries", "codes"}  # members that no column of an index has
+OWN_ONLY = {"width", "nulls", "zone", "entries", "codes"}  # entries that no column of an index has
 
 
 def check(entry: dict, need: Callable[..., None]) -> None:

@@ -67,7 +67,7 @@ def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Int
     wanted, owed = np.asarray(shares, dtype=np.float64), np.zeros(len(shares))
     start = 0
     for size in np.bincount(strata).tolist():
-        # A part that lost by rounding in one stratum gains in the next.
+        # A part that loses by rounding in one stratum gains in the next.
         exact = wanted * size + owed
         taken = np.maximum(np.floor(exact), 0).astype(np.int64)
         while taken.sum() > size:
@@ -85,7 +85,7 @@ def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "I
     import numpy as np
 
     total = int(group_sizes.sum())
-    # The part that lacks most comes first; among equals, the first part.
+    # The part that lacks the most samples comes first; if several lack the same number, the first of them.
     lacks = [(-share * total, part) for part, share in enumerate(shares)]
     heapq.heapify(lacks)
     part_of = np.empty(len(order), dtype=np.int64)
@@ -102,7 +102,8 @@ def grouped_and_stratified(order: "Ints", groups: "Ints", strata: "Ints", shares
 
     totals = np.bincount(strata)
     wanted = np.asarray(shares, dtype=np.float64)
-    # The missing samples of each stratum, and of all strata: the total keeps the sizes if strata do not decide.
+    # The samples that are missing from each stratum, and from all strata: the total keeps the sizes if strata do not
+    # decide.
     lacks, all_lacks = np.outer(wanted, totals), wanted * len(strata)
     pairs, counts = np.unique(groups * len(totals) + strata, return_counts=True)
     starts = np.searchsorted(pairs, np.arange(len(order) + 1) * len(totals))

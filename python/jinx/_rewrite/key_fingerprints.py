@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Missing = Literal["keep", "drop", "fail"]
 MISSING = ("keep", "drop", "fail")
-# Fingerprints of samples that are in memory at a time.
+# The number of samples whose fingerprints are in memory at a time.
 CHUNK_SAMPLES = 1 << 18
 
 

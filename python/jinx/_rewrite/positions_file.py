@@ -125,13 +125,13 @@ def _from_npy(path: str) -> Positions:
     import numpy as np
 
     try:
-        # Mapped: a header that claims more values than the file holds reserves no memory.
+        # Memory-mapped, so that a header which claims more values than the file holds reserves no memory.
         values = np.load(path, mmap_mode="r", allow_pickle=False)
         with open(path, "rb") as file:  # noqa: PTH123
             np.lib.format.read_magic(file)
             file.seek(values.offset + values.nbytes)
             origin = _origin_behind(file)
-    except Exception as error:  # noqa: BLE001 - numpy parses the header as Python, which fails in many ways
+    except Exception as error:  # noqa: BLE001 - numpy parses the header as Python code, which can fail in many ways
         raise CorruptFileError(f"{path}: this is not an array of positions: {error}") from None
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise CorruptFileError(f"{path}: positions are one row of integers, not {values.dtype} of shape {values.shape}")

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Fractions = Mapping[str, float] | Sequence[float]
 
-# More parts than this are a mistake, such as one part for every id.
+# A split with more parts than this is a mistake, such as one part for every id.
 MAX_PARTS = 10_000
 PREFIX = "part-"
-# The longest name of a part, without `.jinx`.
+# The maximum length of a part's name, without `.jinx`.
 _NAME_BYTES = 216
 _DIGITS = 4
 
@@ -312,13 +312,13 @@ def _value_at(sample: Any, path: list[str]) -> Any:
 
 def _value_name(value: Any) -> str:
     """The name of the part for a value, which is also a file name."""
-    if value is None or value != value:  # noqa: PLR0124 - NaN, which is no value
+    if value is None or value != value:  # noqa: PLR0124 - NaN counts as no value
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
         raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")
-    # The name must neither lead to a directory nor be hidden.
+    # The name must not point into another directory, and must not be hidden.
     name = str(value).replace("/", "-").replace("\0", "-")
     return f"-{name[1:]}" if name.startswith(".") else name or "-"
 

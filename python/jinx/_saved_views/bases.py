@@ -14,7 +14,7 @@ from jinx._urls import is_url
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
-# A path, with samples and id.
+# A path, and the number of samples and id of the file there.
 _File = tuple[str, tuple[int, str]]
 
 
@@ -170,7 +170,7 @@ def places(path: str, view: str) -> tuple[str, str]:
     near, real = os.path.relpath(hint, folder), os.path.realpath(folder)
     if real == folder or os.path.realpath(os.path.join(real, near)) == os.path.realpath(hint):  # noqa: PTH118
         return near, hint
-    # In a linked directory, `..` leads elsewhere. A path from the real directory works from both.
+    # From a linked directory, `..` leads elsewhere. A path relative to the real directory works from both.
     return os.path.relpath(os.path.realpath(hint), real), hint
 
 

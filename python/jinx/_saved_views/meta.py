@@ -10,7 +10,7 @@ from jinx._core import Reader
 from jinx._dataset.summary import path_of
 from jinx.errors import JinxError
 
-# The member with the settings with which `annotate` counted the lengths.
+# The metadata entry for the settings with which `annotate` counted the lengths.
 COUNTED = "annotate"
 
 
@@ -62,14 +62,14 @@ def _counted(dataset: Reader) -> list[Counted]:
     if definition is None:
         sizes = [samples for samples, _ in dataset._identities()]
         return [entry for file, samples in enumerate(sizes) if samples for entry in _counted_in(dataset, file)]
-    if hasattr(definition, "files"):  # a saved view, whose own counts replace the counts below it
+    if hasattr(definition, "files"):  # a saved view: its own counts replace those of its bases
         file: Reader = definition.files.file
         own = _counted_in(file, 0)
         if any(entry.settings is not None for entry in own):
             return own
         bases: list[Reader] = definition.files.bases
         below = [entry for base in bases for entry in _counted(base)]
-        # The file of an empty view names all columns as its own.
+        # The file of an empty view lists all columns as its own.
         return _after(below, file._stored_names() if file._base_len() else []) or own
     if definition.lengths is not None:
         return _ways(path_of(dataset), json.loads(definition.lengths))
@@ -119,7 +119,7 @@ def _views_count(dataset: Reader) -> bool:
         return False
     if hasattr(definition, "files"):
         return COUNTED in _of_file(definition.files.file)
-    # If there are several parts, a part may have own columns that only replace columns of its own files.
+    # If there are several parts, a part may have columns of its own that only replace columns of its files.
     is_mixed = len(definition.parts) > 1 and any(part._definition is not None for part in definition.parts)
     return definition.lengths is not None or is_mixed or any(_views_count(part) for part in definition.parts)
 
@@ -143,5 +143,5 @@ def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
 def _of_file(dataset: Reader, file: int = 0) -> dict[str, Any]:
     try:
         return json.loads(dataset._footer(file)).get("meta") or {}
-    except (JinxError, IndexError):  # MDS, or a dataset of no files
+    except (JinxError, IndexError):  # MDS, or a dataset without files
         return {}

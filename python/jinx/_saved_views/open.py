@@ -18,7 +18,7 @@ from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)
 Path = str | os.PathLike[str]
-# The bases are at the paths in the view, at these paths instead, or refused.
+# Where the bases are: `...` at the paths in the view, at the given paths instead, or None to refuse them.
 Bases = EllipsisType | Path | Sequence[Path] | None
 # Options of a dataset that also apply to the file of a view over it.
 _VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding", "storage"})
@@ -79,7 +79,7 @@ class SavedView:
         Raises:
             MismatchError: The view or a base has changed.
         """
-        # The file is opened once and everything is read from it: another view may replace it at any moment.
+        # Open the file once and read everything from it: another view may replace it at any moment.
         file = self.kind([self.path], **self.options) if self.file is None else self.file
         footer = self._footer(file)
         entries = footer["base"]
@@ -104,7 +104,7 @@ class SavedView:
         own = schema(self.files.file)
         types = schema_of_all(self.files.bases, own)
         if not self.files.file._base_len():
-            # The file of an empty view names columns, and its bases know their types.
+            # The file of an empty view only names its columns; their types come from its bases.
             types |= {name: text for name, text in schema_of_all(self.files.bases, {}).items() if name in own}
         return types
 
@@ -121,7 +121,7 @@ class SavedViews:
         open_files: The own file of each shard, if they are open.
     """
 
-    # The views have these; compare `ViewDefinition`.
+    # Other views have these attributes; compare `ViewDefinition`.
     own: ClassVar[tuple[tuple[str, Any], ...]] = ()
     lengths: ClassVar[str | None] = None
     kind: type[Any]
@@ -181,10 +181,10 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
         try:
             return file._derive(rows=definition.rows(), definition=definition)
         except MismatchError:
-            # An object that is replaced is refused by its tag.
+            # For an object at a URL, the tag reveals a replacement.
             if is_url(path) or read_view(path)["id"] == definition.id:
                 raise
-        # Another view replaced the file after it was opened.
+        # Another view has replaced the file since it was opened.
         file = type(file)([path], **options)
 
 
@@ -198,7 +198,7 @@ class ViewOpener:
     def __init__(self, base: Reader) -> None:
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
-        # What the base consists of, by identity. A view may show a part of it.
+        # The files of the base, by identity. A view may show only some of them.
         self._files: dict[tuple[int, str], Reader] = {}
         self._locations: dict[tuple[int, str], str] = {}
         for root in base._root_files():
@@ -209,7 +209,7 @@ class ViewOpener:
                 self._files[identities[0]] = whole
             places = zip(identities, [entry.get("location") for entry in entries], strict=True)
             self._locations |= {identity: place for identity, place in places if place is not None}
-        # The bases of views that show files which are not open here, or of which others are a part.
+        # The bases of views that show files which are not open here, or only a part of an open file.
         self._opened: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
 
     def open(self, path: str) -> Reader:
@@ -222,7 +222,8 @@ class ViewOpener:
         footer = footer_of(file)
         bases = _identities(footer["base"])
         files = [self._files[identity] for identity in bases if identity in self._files]
-        # A view opens no URL that nobody named. The base was named, so its views are opened with its own URLs.
+        # A view opens no URL that the user did not name. The base was named, so its views are opened with the URLs of
+        # the base.
         named = [self._locations[identity] for identity in bases if identity in self._locations]
         places = named if len(named) == len(bases) else ...
         view = SavedView(self._kind, path, footer["id"], self._options, places, file)

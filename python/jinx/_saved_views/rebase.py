@@ -66,7 +66,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         bases = footer["base"]
         new_places = _renamed(name, bases, new) if isinstance(new, Mapping) else _listed(name, bases, new)
         for i, (base, place) in enumerate(zip(bases, new_places, strict=True)):
-            # The shards of a directory usually show the same datasets.
+            # The shards of a directory usually have the same bases.
             key = json.dumps([base, place])
             if place is not None and not is_url(place) and key not in checked:
                 open_base(file, path, i, base, [place])._close()
@@ -83,7 +83,7 @@ def _files_of(view: str) -> list[_File]:
     """
     file = Reader(location=view)
     files = [file._derive(rows=rows) for rows in _core.view_files(file)] if file._is_saved_view() else [file]
-    # A relative path of a base starts at the directory of the view as it is named.
+    # A relative path of a base starts at the directory in the view's name, even if that is a link.
     name = os.path.join(view, "shard") if os.path.isdir(view) else view  # noqa: PTH112, PTH118
     folder = os.path.dirname(name)  # noqa: PTH120
     return [

@@ -16,7 +16,7 @@ from jinx._saved_views.meta import kept_meta
 from jinx._sizes import shard_bytes as shard_size_of
 from jinx._urls import is_url
 
-# Signals are noticed between two calls.
+# The number of samples per call: signals are handled between calls.
 _CHUNK_SAMPLES = 1 << 18
 
 
@@ -153,7 +153,7 @@ def _writer(
     roots, positions, own = stored
     is_by_user = place is None
     if place is None:
-        # The shards of a directory name the bases by paths from the directory.
+        # The shards of a directory store the paths of bases relative to the directory.
         place = target if target.endswith(".jinx") else os.path.join(target, "shard-00000.jinx")  # noqa: PTH118
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, place, options)]
@@ -226,7 +226,7 @@ def _places(order: bytes | None, start: int, stop: int) -> bytes:
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
     """The columns of the files that the view hides; they are read from samples if files do not list them."""
     names: dict[str, None] = {}
-    # If no sample of the view has a value in an own column, its file would not hide the stored column.
+    # If no sample of the view has a value in a column of the view's own, its file would not hide the stored column.
     shown = set(column_names(dataset)).difference(own)
     is_plain = dataset._shown_columns is None and dataset._definition is None and not own
     for root in roots:

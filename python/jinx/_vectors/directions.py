@@ -14,7 +14,7 @@ def unit(vectors: "npt.NDArray[Any]") -> "npt.NDArray[np.float32]":
     """Vectors of length 1 as float32; a vector of zeros stays."""
     import numpy as np
 
-    # What float32 cannot hold would have an infinite length.
+    # Scale numbers that float32 cannot hold: they would make the length infinite.
     scaled = vectors if vectors.dtype.itemsize <= _HALF else _scaled(vectors)
     directions = scaled.astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))[:, None]

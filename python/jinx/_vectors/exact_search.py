@@ -9,7 +9,7 @@ from jinx._vectors.vectors import Vectors
 LARGEST = 1e18
 # Squares of the numbers of shorter vectors may be too small for float32.
 _SMALLEST = 1e-15
-# More candidates than so many times `k` are reduced before their scores are computed again.
+# If there are more candidates than this many times `k`, drop the worse ones before scores are computed exactly.
 _FEW = 4
 
 
@@ -70,10 +70,10 @@ class _Search:
         self._vectors, self._queries, self._best = vectors, queries, best
         self._metric = metric
         self._lengths = np.linalg.norm(queries, axis=1)
-        # Directions for the cosine, so that products need no division by the lengths of queries.
+        # For the cosine, normalise the queries once, so that products need no division by their lengths.
         scale = np.where(self._lengths > 0, self._lengths, 1)[:, None] if metric == "cosine" else 1
         self._rough = (queries / scale).astype(np.float32)
-        # More than the largest rounding error of a sum of `width` products of float32.
+        # Larger than the maximum rounding error of a sum of `width` products of float32.
         self._error = 2.0**-22 * (vectors.width + 8)
 
     def add(self, positions: Any, rough: Any, squares: Any) -> None:
@@ -86,7 +86,7 @@ class _Search:
             self._add_all(positions)
             return
         if self._metric == "cosine" and float(norms.min()) < _SMALLEST:
-            # float32 cannot tell their directions.
+            # float32 cannot represent the direction of such short vectors.
             tiny = np.flatnonzero(norms < _SMALLEST)
             tiny = tiny[self._vectors.at(positions[tiny]).any(axis=1)]
             self._add_all(positions[tiny])
@@ -101,7 +101,7 @@ class _Search:
         elif self._metric == "dot":
             slack = self._error * longest * self._lengths
         else:
-            # The negative square of the distance.
+            # This makes the score the negative square of the distance.
             scores *= 2
             scores -= squares.astype(np.float32)
             scores -= (self._lengths**2).astype(np.float32)[:, None]

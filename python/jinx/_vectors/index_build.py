@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# So many vectors for each list decide where its centre is.
+# The number of vectors per list that are used to find its centre.
 _TRAINED = 64
-# Memory of the vectors that are in the order of the lists at a time.
+# Memory for the vectors that are sorted by list at a time.
 _GROUP_BYTES = 512 << 20
 _ENOUGH = 0.999
 _K, _QUERIES = 10, 400
@@ -173,7 +173,7 @@ def _encoded(rows: Any, values: "npt.NDArray[np.float32]", metric: str) -> Block
 
     scales = np.abs(values).max(axis=1) / _CODE
     codes = np.rint(values / np.where(scales > 0, scales, 1)[:, None])
-    # Numbers that are nearly zero have a scale of few digits.
+    # If all numbers are close to zero, the scale has few digits.
     np.clip(codes, -_CODE, _CODE, out=codes)
     squares = np.einsum("ij,ij->i", codes, codes)
     offsets = np.zeros(len(rows), np.float32)
@@ -205,11 +205,11 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
         while True:
             probes = min(probes, index.lists)
             found = [_others(one, row, k) for one, row in zip(find(queries, k + 1, probes), asked, strict=True)]
-            # Equally near vectors are as good as each other.
+            # Vectors at the same distance are equally good results.
             hits = [int((scores >= least[-1]).sum()) for scores, least in zip(found, best, strict=True)]
             shares = np.array(hits) / k
             recalls[probes] = round(float(shares.mean()), 4)
-            # Other queries may find less: what is found differs from query to query.
+            # Recall differs from query to query, so require a margin: other queries may find less.
             if recalls[probes] - float(shares.std()) / len(asked) ** 0.5 >= target or probes == index.lists:
                 enough.append(probes)
             if (enough and recalls[probes] >= _ENOUGH) or probes == index.lists:

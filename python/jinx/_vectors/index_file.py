@@ -30,10 +30,10 @@ _HEAD = struct.Struct("<8sQQ32s8x")
 _LENGTH = struct.Struct("<Q")
 _HASH = 32
 _ALIGN = 64
-# As the specification has it for typed columns.
+# The limits of the specification for typed columns.
 _WIDEST = 1 << 20
 _MOST = 1 << 48
-# Bytes of a member besides its codes.
+# The bytes of a vector in a list, besides its codes.
 _MEMBER = 16
 
 
@@ -292,5 +292,5 @@ def _footer(text: bytes) -> tuple[Facts, Lists]:
 def _members(text: bytes) -> dict[str, Any]:
     value: Any = json.loads(text)
     if not isinstance(value, dict):
-        raise ValueError("no object")  # noqa: TRY004 - of the file, not of an argument
+        raise ValueError("no object")  # noqa: TRY004 - about a file, not an argument
     return value  # pyright: ignore[reportUnknownVariableType]

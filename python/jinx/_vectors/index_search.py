@@ -10,11 +10,11 @@ from jinx._vectors.scores import exact_scores
 if TYPE_CHECKING:
     import numpy as np
 
-# Memory of codes of a list as float32, and of their scores.
+# Memory for the codes of a list as float32, and for their scores.
 _BLOCK_BYTES = 16 << 20
-# So many candidates are compared exactly for each sample that is asked for, and so many in addition.
+# For each requested neighbour, this many candidates are compared exactly; and at least this many more than requested.
 _POOL, _POOL_LEAST = 4, 64
-# So many queries are searched for together.
+# The number of queries that are searched for together.
 _QUERIES = 256
 
 
@@ -32,7 +32,8 @@ class IndexSearch:
 
         self._index, self._array, self._allowed = index, array, allowed
         self._metric = index.facts.metric
-        # Twice the product less the square of the centre is the negative square of the distance, but for a constant.
+        # For l2, twice (product minus half the square of the centre) is the negative squared distance, except for a
+        # constant.
         squares = np.einsum("ij,ij->i", index.centres, index.centres)
         self._penalties = squares / 2 if self._metric == "l2" else np.zeros(index.lists, np.float32)
 

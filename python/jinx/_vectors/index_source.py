@@ -13,8 +13,8 @@ from jinx.errors import MismatchError
 
 _BLOCK_BYTES = 64 << 20
 _AGAIN = "make it again: make_vector_index (jinx vector-index)"
-# Columns that were compared with an index by their bytes: the index's hash, and the mapped bytes, which stay mapped so
-# that no others come to lie at their place.
+# Columns whose bytes were compared with an index: the index's hash, and the mapped bytes. These stay mapped, so that no
+# other data gets their address.
 _COMPARED: dict[tuple[str, int, int], Any] = {}
 _MOST_COMPARED = 4
 

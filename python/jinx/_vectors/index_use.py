@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jinx._vectors.index_file import IndexFile
     from jinx._vectors.vectors import Vectors
 
-# Reading a vector where it lies takes so many times as long as its code in a list.
+# Reading a vector from the column takes this many times as long as reading its code in a list.
 _SLOWER = 4
 
 
@@ -43,7 +43,7 @@ def by_index(
         return IndexSearch(index, vectors.array)(queries, k, probes or index.facts.probes)
     allowed = np.zeros(len(vectors.array), np.bool_)
     allowed[rows] = True
-    # Where fewer rows may be found, the nearest of them are farther away.
+    # If fewer rows are allowed, the nearest of them are farther away, so more lists are searched.
     share = int(allowed.sum()) / max(len(allowed), 1)
     searched = (probes or index.facts.probes) / index.lists
     if probes is None and share <= _SLOWER * searched:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Centres = npt.NDArray[np.float32]
 
 _ROUNDS = 10
-# More vectors for each cluster do not move its centre much.
+# The number of training vectors per cluster; more of them hardly move its centre.
 _TRAINED_PER_CLUSTER = 256
 _BLOCK_BYTES = 32 << 20
 
@@ -35,7 +35,7 @@ def centres_of(vectors: "npt.NDArray[Any]", count: int, seed: int = 0, *, by_dir
     trained = random.permutation(len(vectors))[: count * _TRAINED_PER_CLUSTER]
     sample = prepared(vectors[np.sort(trained)])
     centres = sample[np.sort(random.permutation(len(sample))[:count])]
-    if count < 2:  # noqa: PLR2004 - one cluster, or none
+    if count < 2:  # noqa: PLR2004 - fewer than two clusters
         return centres
     for _ in range(_ROUNDS):
         moved = _moved(sample, centres, by_direction=by_direction)

@@ -55,7 +55,7 @@ def nearest(
             raise ValueError(f"probes={probes} is the number of lists of an index to search; it needs index=")
     chosen = None if where is None else chosen_by(dataset, where)
     found = None
-    # Numbers beyond float32 are in no index.
+    # An index cannot contain numbers beyond float32.
     if index and float(np.abs(queries).max(initial=0)) < LARGEST:
         from jinx._vectors.index_use import by_index, index_for
 

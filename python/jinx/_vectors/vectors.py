@@ -8,9 +8,9 @@ from typing import Any
 from jinx._core import Reader
 from jinx._dataset.columns import column, parse_name, typed_array
 
-# Memory of a block of vectors as float32, and of its scores.
+# Memory for a block of vectors as float32, and for its scores.
 _BLOCK_BYTES = 32 << 20
-# As many vectors are worth a task of a thread.
+# The bytes of vectors that make a task worth its own thread.
 _TASK_BYTES = 1 << 20
 
 
@@ -57,7 +57,7 @@ class Vectors:
             array = np.array([zeros if value is None else value for value in values])
             return cls(array, None, None if present.all() else present)
         array, rows, present = stored
-        if array.ndim != 2:  # noqa: PLR2004 - vectors
+        if array.ndim != 2:  # noqa: PLR2004 - two dimensions: vectors
             raise TypeError(f"the column {name!r} holds numbers and not vectors")
         return cls(array, rows, present)
 
@@ -128,7 +128,7 @@ class Vectors:
         is_near = self._rows is None and int(positions[-1]) - int(positions[0]) + 1 == len(positions)
 
         def convert(start: int) -> None:
-            with np.errstate(over="ignore", invalid="ignore"):  # each thread has its own state
+            with np.errstate(over="ignore", invalid="ignore"):  # the error state is per thread
                 convert_part(start)
 
         def convert_part(start: int) -> None:
@@ -139,7 +139,7 @@ class Vectors:
                 block = self.at(positions[part])
             rough[part] = block
             squares[part] = np.einsum("ij,ij->i", rough[part], rough[part])
-            # A sum is not finite if a number is not, or if it is too large for float32.
+            # A sum is not finite if one of its numbers is not, or if it is too large for float32.
             odd = np.flatnonzero(~np.isfinite(squares[part]))
             if len(odd):
                 squares[part][odd[~np.isfinite(block[odd]).all(axis=1)]] = np.nan

@@ -27,7 +27,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'; "
     "frame-ancestors {ancestors}"
 )
-# A report has no script, and no picture but its own.
+# A report contains no scripts, and only images that are part of it.
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors {ancestors}"
@@ -125,7 +125,7 @@ class Viewer:
         datasets = [dataset.about() for dataset in self.datasets]
         names = [info["name"] for info in datasets]
         for info in datasets:
-            # People choose by the name: train.jinx of two directories would look alike.
+            # Users choose a dataset by name, and train.jinx in two directories would look alike.
             if names.count(info["name"]) > 1:
                 info["name"] = info["path"]
         return JSONResponse(
@@ -178,7 +178,7 @@ class Viewer:
     def _take_note(self, body: bytes, kind: str | None) -> Response:
         if self._notes is None:
             return problem("this viewer takes no notes; begin it with --notes FILE", 404)
-        # A form of another site cannot have this type.
+        # A form on another site cannot send this content type.
         if kind != "application/json":
             return problem("a note is application/json", 415)
         try:
@@ -283,7 +283,7 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
     text = asked.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - digits of 64 bits
+    if not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - 18 digits fit into 64 bits
         raise ValueError(f"{name} is not a number")
     return int(text)
 
@@ -291,7 +291,7 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
 def _list(text: str) -> list[Any]:
     value = json.loads(text)
     if not isinstance(value, list):
-        raise ValueError("columns is not a list")  # noqa: TRY004 - an argument of the request
+        raise ValueError("columns is not a list")  # noqa: TRY004 - about an argument of the request
     return value  # pyright: ignore[reportUnknownVariableType]
 
 

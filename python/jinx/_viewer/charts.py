@@ -70,7 +70,7 @@ class Coded:
             for code in range(self.bars):
                 starts_after = least is None or self.edges[code] >= least
                 kept[code] = starts_after and (limit is None or self.edges[code + 1] <= limit)
-            # The last bin has no upper limit and the first no lower one, so that infinities have a place.
+            # The first bin has no lower limit and the last no upper one, so that infinities are counted.
             return bytes(kept) if limit != self.edges[-1] and least != self.edges[0] else None
         for name in brush.names or ():
             if name is None:
@@ -171,7 +171,7 @@ def _kinds(dataset: Reader) -> dict[tuple[str, ...], set[str]]:
     heads = dataset._derive(decoders=None)
     for index in range(min(_LOOKED_AT, len(heads))):
         for name in (sample := heads[index]):
-            # Reading media only to learn their kind would take long.
+            # Reading media just to find their kind would take long.
             if stored.get((name,), {"dict"}) <= {"dict", "null"}:
                 _note_kinds(seen, (name,), sample[name])
     return {path: stored.get(path, kinds) if len(path) == 1 else kinds for path, kinds in seen.items()}
@@ -193,7 +193,7 @@ def _coded(dataset: Reader, column: ChartColumn) -> Coded | None:
     path = list(column.path)
     if column.kind == "names":
         found = _core.view_categories(dataset, path, _MOST_NAMES)
-        # Long strings are texts, even if there are few.
+        # Long strings are treated as texts, even if there are few.
         if found is None or any(len(name) > _LONGEST_NAME for name in found[0]):
             return None
         names, codes = found

@@ -105,7 +105,7 @@ class Guard:
 
         async def read() -> Message:
             nonlocal received, is_whole
-            # A client that sends its request slowly must not stay; one that waits for its answer may.
+            # A client that sends its request slowly is disconnected; one that waits for its answer is not.
             limit = None if is_whole else deadline - asyncio.get_running_loop().time()
             message = await asyncio.wait_for(receive(), limit)
             is_whole = not message.get("more_body", False)
@@ -119,7 +119,7 @@ class Guard:
                 names = {name.lower() for name, _ in message["headers"]}
                 extra = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
                 message["headers"] = [*message["headers"], *(pair for pair in extra if pair[0] not in names)]
-            # A client that takes nothing must not keep a thread and memory.
+            # A client that does not read its answer must not occupy a thread and memory.
             await asyncio.wait_for(send(message), _SECONDS)
 
         try:
@@ -127,7 +127,7 @@ class Guard:
         except BodyTooLargeError:
             await self.refuse(scope, send, 413, "the request is too large")
         except (TimeoutError, ConnectionError, OSError):
-            return  # the client is gone or too slow
+            return  # the client has disconnected or is too slow
 
 
 class BodyTooLargeError(Exception):

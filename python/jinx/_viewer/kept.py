@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     Samples = npt.NDArray[np.uint32]
 
-# Bits of so many samples become numbers at a time.
+# The number of samples whose bits are turned into numbers at a time.
 _BLOCK = 1 << 16
 
 
@@ -25,7 +25,7 @@ class Kept:
         self.bits = bits
         self._samples = samples
         counts = [np.bitwise_count(bits[at : at + _BLOCK // 8]).sum() for at in range(0, len(bits), _BLOCK // 8)]
-        # How many samples are kept before the end of each block.
+        # The number of kept samples up to the end of each block.
         self._ends = np.cumsum(counts or [0], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class Keeping:
         for start in range(0, len(numbers), _BLOCK):
             part = numbers[start : start + _BLOCK].astype(np.int64)
             places = part // 8
-            # The numbers of a byte follow each other.
+            # The samples are in ascending order, so those with bits in the same byte are adjacent.
             firsts = np.flatnonzero(np.diff(places, prepend=-1))
             bits = np.left_shift(1, part % 8).astype(np.uint8)
             self._bits[places[firsts]] |= np.bitwise_or.reduceat(bits, firsts)

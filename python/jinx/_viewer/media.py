@@ -12,20 +12,20 @@ from starlette.responses import JSONResponse, Response
 from jinx._viewer.media_type import HEAD_BYTES, mime_of
 from jinx._viewer.thumbnails import Thumbnails
 
-# A smaller file goes out as it is: the browser decodes it faster than a thumbnail is made.
+# Smaller files are sent as they are: the browser decodes them faster than a thumbnail is made.
 SENT_AS_STORED = 128 << 10
 _SLICE = 4 << 20
 _CACHE_BYTES = 64 << 20
 _MAX_PIXELS = 100_000_000
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _HEADERS = {
-    # Nothing in a value may run or load anything, also if someone opens its address.
+    # Nothing in a value may run or load anything, even if someone opens its address.
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "cache-control": "private, max-age=86400",
 }
 
 
-# What is sliced to answer a range: bytes, or a file of them.
+# The data from which ranges are sliced: bytes, or a mapped file.
 Binary = bytes | mmap.mmap
 
 
@@ -121,6 +121,6 @@ def _pixels(data: bytes) -> int | None:
 
     try:
         width, height = image_size(data)
-    except ValueError:  # damaged: the browser says so
+    except ValueError:  # damaged: the browser reports it
         return None
     return width * height

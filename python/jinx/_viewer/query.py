@@ -9,7 +9,8 @@ from typing import Any
 from jinx._dataset.sort_order import parse_key
 from jinx.errors import InvalidError
 
-# A brush of numbers is a half-open range, where None is no limit; of strings, a tuple of them, where None is no value.
+# A brush over numbers is a half-open range; None is no limit. A brush over strings is a tuple of them; None is no
+# value.
 NumberBrush = tuple[float | None, float | None]
 NameBrush = tuple[str | bool | None, ...]
 _MAX_TEXT = 20_000

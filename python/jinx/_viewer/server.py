@@ -18,11 +18,11 @@ from jinx._viewer.app import Viewer
 from jinx._viewer.guard import MAX_REQUESTS, Guard
 
 LOCAL = "127.0.0.1"
-# As options and Host headers write them.
+# Local names as they occur in options and Host headers.
 LOCAL_NAMES = frozenset({LOCAL, "localhost", "::1", "[::1]"})
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - only with a token
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - allowed only with a token
 _SECRET_BYTES = 16
-# An address may hold several long expressions.
+# A URL may contain several long expressions.
 MAX_HEAD_BYTES = 256 << 10
 _HEADER_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 30
@@ -94,7 +94,7 @@ class ViewServer:
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1,
-            # Beyond these, also a connection is refused; the guard refuses requests before.
+            # Beyond this number, even connections are refused; the guard refuses requests earlier.
             limit_concurrency=4 * MAX_REQUESTS,
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
@@ -153,12 +153,12 @@ def bound(host: str, port: int) -> socket.socket:
         OSError: The port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends each packet at once; otherwise every answer waits for 40 ms.
+    # If the protocol is named, asyncio sends each packet at once; otherwise every answer is delayed by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Browsers and clients that are told the address may connect at once.
+        # Listen now, so that browsers and clients can connect as soon as they are given the address.
         listener.listen()
     except OSError as error:
         listener.close()
@@ -182,7 +182,7 @@ def addressed(host: str, names: Sequence[str] = ()) -> tuple[str, frozenset[str]
         host: The interface that it listens on.
         names: Other names, such as that of a proxy; the first one becomes the host.
     """
-    # A server that listens everywhere is addressed by the names of its machine.
+    # A server that listens on all interfaces is addressed by the names of its machine.
     own = machine_names() if host in _EVERYWHERE else (host,)
     known = LOCAL_NAMES | {_in_url(name).lower() for name in (*own, *names)}
     return _in_url(names[0] if names else own[0]), known

@@ -123,7 +123,7 @@ class ShownDataset:
         data = self.value(index, path)
         if not isinstance(data, bytes):
             raise KeyError(f"{'.'.join(map(str, path))} is not bytes")
-        # A browser asks for parts of large values, and keeps small ones itself.
+        # A browser requests large values in parts, and caches small ones itself.
         if len(data) > SENT_AS_STORED:
             self._values.put((index, path), data)
         return data

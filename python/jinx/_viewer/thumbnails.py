@@ -81,7 +81,7 @@ def _ask(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
         process.stdin.write(data)
         process.stdin.flush()
         return _read(process.stdout)
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return None
     finally:
         timer.cancel()
@@ -119,15 +119,15 @@ def _thumbnail(data: bytes) -> bytes:
 
     from jinx._dataset.display import on_white
 
-    Image.MAX_IMAGE_PIXELS = _MAX_PIXELS // 2  # twice as many are an error
+    Image.MAX_IMAGE_PIXELS = _MAX_PIXELS // 2  # twice this limit is an error
     try:
         with Image.open(io.BytesIO(data)) as image:
-            # JPEG decodes only as much as a small picture needs.
+            # Decode only as much of a JPEG as a thumbnail needs.
             image.draft("RGB", (_PIXELS, _PIXELS))
             image.thumbnail((_PIXELS, _PIXELS))
             out = io.BytesIO()
             on_white(image).save(out, "JPEG", quality=80)
-    except Exception:  # noqa: BLE001 - decoders raise anything
+    except Exception:  # noqa: BLE001 - decoders may raise anything
         return b""
     return out.getvalue()
 

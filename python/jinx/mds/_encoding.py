@@ -164,7 +164,7 @@ def _pil(value: Any) -> bytes:
 
 def _jpeg(value: Any) -> bytes:
     image = _image(value)
-    # A JPEG file that was opened by its name is written unchanged.
+    # Write a JPEG file that was opened by name unchanged.
     if image.format == "JPEG" and getattr(image, "filename", None):
         try:
             with open(image.filename, "rb") as file:  # noqa: PTH123

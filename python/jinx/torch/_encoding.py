@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _IMAGES = ("images", "image")
 IGNORED = -100
-# One number for each token, or one for each axis and token.
+# One number per token, or one per axis and token.
 _POSITION_SHAPES = (1, 2)
 
 
@@ -128,7 +128,7 @@ class Encoding:
                 outcomes[i] = self._finished(self._made(position, sample, None if encoded is None else next(encoded)))
             except MemoryError:
                 raise
-            except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
+            except Exception as error:  # noqa: BLE001 - the loop handles it according to on_error
                 outcomes[i] = at_sample(error, position)
         return outcomes
 

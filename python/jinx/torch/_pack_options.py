@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
 
 Collate = Callable[[Sequence[Sequence[TrainingSample]]], Any]
-# For each pack, the positions of its samples, each with the sample or the error of reading it.
+# For each pack, the positions of its samples, each with the sample or the error from reading it.
 Read = list[list[tuple[int, Any]]]
 
-# Token ids are int64.
+# The limit of token ids, which are int64.
 _IDS = 2**63
 _ENCODER = ("tokenizer", "chat_template", "image_rule", "image_token", "text_column")
 

@@ -293,7 +293,7 @@ def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
         return None
     require_one_way_of_counting([dataset])
     counts = dataset.column(_LABELS)
-    # The column is a list, so some value is not a number.
+    # The column is a list, so some value in it is not a number.
     lacking = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(n) for n in counts])
     if lacking.any():
         raise InvalidError(

@@ -113,7 +113,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
                 return
             packs = self._packs(buffer, number)
             full = [pack for pack in packs if not incoming or self._is_full(pack)]
-            # A buffer without a full pack would never get one.
+            # If no pack is full, no later samples can fill one, so all packs are given out.
             given = full or packs
             taken = {id(sample) for pack in given for sample in pack}
             buffer = [sample for sample in buffer if id(sample) not in taken]

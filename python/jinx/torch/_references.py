@@ -12,7 +12,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._urls import is_url
 
 _Collate = Callable[[Sequence[Any]], Any]
-# Those of this process by their keys: a batch from a worker names the one that it is of.
+# The objects of this process by key: a batch from a worker contains the key.
 _known: "WeakValueDictionary[str, References]" = WeakValueDictionary()
 
 
@@ -89,7 +89,7 @@ class Referenced(Sequence[Any]):
         references = self._references
         collate_fn = references.collate_fn or collate_fn
         if references._by_position and torch.utils.data.get_worker_info() is not None:
-            # A function of the user is not sent: the training process has it.
+            # A user function is not sent: the training process has it already.
             return _Sent(references._key, self._indices, None if references.collate_fn else collate_fn)
         return collate_fn(self[:])
 
@@ -110,7 +110,7 @@ def _read(key: str, indices: list[int], collate_fn: _Collate | None) -> Any:
         references = _found(key)
         make = cast("_Collate", references.collate_fn or collate_fn)
         return make(references.dataset.take(indices))
-    except Exception:  # noqa: BLE001 - raised by the loader
+    except Exception:  # noqa: BLE001 - the loader raises it
         return ExceptionWrapper(where="the training process, which reads for DataLoader workers")
 
 

@@ -13,12 +13,12 @@ from jinx._viewer.media_type import mime_of
 from jinx_pipeline.operators.api.annotation import Form, HumanAnswer
 from jinx_pipeline.sample.http_client import Answer, HttpError, get_from_service, post
 
-TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 - the name of the variable
-# The name of the element with which people answer, and of the member of a task that identifies the task.
+TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 - this is the name of a variable
+# The name of the form element with the answer, and of the task's entry that identifies the task.
 _ANSWER, _TASK = "answer", "jinx_task"
 _SECONDS = 120.0
 _MAX_BYTES = 1 << 30
-# Media travel inside a task; larger ones are left out, and the task says so.
+# Media are sent inside the task; larger ones are left out, and the task says so.
 _MAX_MEDIA_BYTES = 2 << 20
 _SHOWN_CHARACTERS = 20_000
 _ELEMENTS = {"image": "Image", "audio": "Audio", "video": "Video"}
@@ -79,7 +79,7 @@ class LabelStudio:
         headers = {"Content-Type": "application/json", "Authorization": self._authorization()}
         answer = self._answer(ask, headers)
         if answer.status == _REFUSED and headers["Authorization"].startswith("Bearer"):
-            # The access token lasts some minutes.
+            # The access token is valid for some minutes.
             self._header = ""
             answer = self._answer(ask, {**headers, "Authorization": self._authorization()})
         if answer.status in {_REFUSED, _FORBIDDEN}:
@@ -208,7 +208,7 @@ def _answers_of_task(task: Mapping[str, Any], form: Form) -> Iterator[tuple[int,
     number = data.get(_TASK) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(number, int):
         raise LabelStudioError(f"a task of the export has no {_TASK}; it is of another project")
-    if "annotations" not in task:  # JSON_MIN
+    if "annotations" not in task:  # the format JSON_MIN
         value = _value(task.get(_ANSWER), form)
         if value is not None:
             yield number, HumanAnswer(_person(task.get("annotator")), value)

@@ -100,9 +100,10 @@ def _write(folder: Path, form: Form, source: OpenSource) -> None:
     hidden = folder / ".writing"
     shutil.rmtree(hidden, ignore_errors=True)
     hidden.mkdir()
-    # A view copies no sample; samples that operators made are copied, because their parts go with the run.
+    # A view copies no samples. Samples that operators made must be copied, because their parts are deleted with the
+    # run.
     export = Export(str(folder / TASKS), kind="view" if source.source.base else "jinx")
     write_output(export, hidden, source, {"meta": {}})
     for file in sorted(hidden.iterdir(), key=lambda path: path.suffix == ".jinx"):
-        os.replace(file, folder / file.name)  # noqa: PTH105 - the file with the samples comes last
+        os.replace(file, folder / file.name)  # noqa: PTH105 - the file with the samples is published last
     hidden.rmdir()

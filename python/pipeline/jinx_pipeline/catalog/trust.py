@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import hints_of
 
 _PACKAGE: Final = "jinx_pipeline.operators."
-# Packages of operators that connect to servers or run code.
+# Groups of operators that connect to servers or run code.
 _REACHING: Final = frozenset({"remote", "script", "llm"})
 _URLS: Final = re.compile(r"api(_.*)?|endpoint_.*|(.*_)?(urls?|endpoint|hosts?)")
 _READ: Final = re.compile(r"(hf_.*|(.*_)?(dir|file|path|paths|model|tokenizer|tokenizer_model|classifier))")

@@ -12,7 +12,7 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
 if TYPE_CHECKING:
     from jinx_pipeline.run import Run, RunResult
 
-# How often files and Label Studio are asked for answers.
+# How often to check files and Label Studio for answers.
 _POLL_SECONDS = 15.0
 
 

@@ -15,7 +15,7 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "json": (object,),
 }
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# The integers of both databases.
+# The limit of integers in both databases.
 _MAX_INT: Final = 2**63
 
 

@@ -32,7 +32,7 @@ class SqliteConnection(Connection):
         self._path = path
         with self._errors():
             self._connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
-            # Readers do not wait for writers.
+            # In this mode, readers do not wait for writers.
             self._connection.execute("PRAGMA journal_mode=WAL")
 
     def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:

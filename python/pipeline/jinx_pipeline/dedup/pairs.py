@@ -112,7 +112,7 @@ def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table
     for table in tables:
         for name in ("later", "first"):
             ranks[np.searchsorted(members, numbers_of(table, name))] = numbers_of(table, f"{name}_rank")
-    # In descending order of rank, so the last write, which wins, has the lowest rank.
+    # Write in descending order of rank, so that the last write, which stays, has the lowest rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)
     firsts[roots[order]] = order

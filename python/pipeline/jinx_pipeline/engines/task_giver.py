@@ -12,10 +12,10 @@ from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Lease
 from jinx_pipeline.store.mirror import remove_local, url_of
 
-# A worker that has not left a cancelled task after this long is killed. It checks between batches, and a new worker
-# would have to load its models again.
+# A worker that has not left a cancelled task after this long is killed. The delay is long, because workers check only
+# between batches, and a new worker would have to load its models again.
 _GRACE_SECONDS = 10.0
-# A task that waits in a worker is given to an idle worker when the task before it has taken this long.
+# A queued task is moved from a busy worker to an idle one when the task before it has taken this long.
 _RECALL_SECONDS = 0.2
 
 
@@ -54,7 +54,7 @@ class TaskGiver:
                 if lease is not None:
                     self._assign(worker, lease, now)
                 elif not self._recall(pool, now):
-                    break  # other workers of this pool get no task either
+                    break  # the other workers of this pool get no task either
             if not idle:
                 self._hand_out_ahead(pool, now)
 
@@ -65,7 +65,7 @@ class TaskGiver:
             if surplus <= 0:
                 return
             current = self._workers.current(worker)
-            # During the last try of a row, no other task must be to blame.
+            # When a row is tried for the last time, no other task may be the cause of a failure.
             if current is None or current.lease.is_last_try or not self._workers.workers.takes_ahead(worker):
                 continue
             lease = self._scheduler.lease(worker, pool, now, is_ahead=True)

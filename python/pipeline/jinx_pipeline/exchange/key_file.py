@@ -30,7 +30,7 @@ from jinx_pipeline.store.mirror import is_remote, read_range, readable, size_of
 POSITION: Final = "position"
 """The column with the place of a key's sample among the samples of its file."""
 
-# The number of bytes of an object that are read first.
+# The number of bytes that are read first from a remote file.
 _FIRST_BYTES: Final = 32_768
 _MAGIC = b"JXKEYS1\n"
 _HEADER = struct.Struct("<8sQQII")
@@ -190,7 +190,7 @@ def _opened(source: KeySource) -> Generator[_OpenKeyFile]:
         yield _OpenKeyFile(source, _reader_of(source, path))
         return
     try:
-        file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115 - closed below
+        file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115 - is closed below
     except FileNotFoundError:
         raise KeyFileError(source, "is missing") from None
     with file:

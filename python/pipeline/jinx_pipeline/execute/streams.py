@@ -70,7 +70,7 @@ class StreamTable:
         """The source or decision whose blocks a node reads."""
         return self._origins[self._origin_of[node]].source
 
-    # Methods of `engines.driver.Streams`.
+    # These methods implement `engines.driver.Streams`.
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
         """The rows that a task reads, and the task with its first row counted in them."""

@@ -24,9 +24,9 @@ _HEAD = struct.Struct("<cQ")
 def main() -> None:
     """Answer until the parent closes the pipe."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the adapter prints must not be in the answers
+    os.dup2(2, 1)  # what the adapter prints must not mix with the answers
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # The other modules of this folder would hide packages of their names.
+    # Otherwise, the other modules of this directory would hide packages with the same names.
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
@@ -35,7 +35,7 @@ def main() -> None:
         facts = json.loads(read(requests)[1])
         call = _loaded(sys.argv[1], sys.argv[2])(facts["options"], facts["device"])
         schema: Any = pa.ipc.read_schema(pa.BufferReader(bytes.fromhex(facts["schema"])))
-    except BaseException as error:  # noqa: BLE001 - the parent is told
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         write(answers, FATAL, _told(error))
         return
     write(answers, READY, b"")
@@ -50,7 +50,7 @@ def main() -> None:
             with pa.ipc.new_stream(sink, schema) as stream:
                 stream.write_table(found)
             write(answers, ANSWER, sink.getvalue())
-        except Exception as error:  # noqa: BLE001 - the parent is told
+        except Exception as error:  # noqa: BLE001 - reported to the parent
             write(answers, ROW_ERROR, _told(error))
 
 

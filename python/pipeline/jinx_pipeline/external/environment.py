@@ -65,7 +65,7 @@ def installed(requirements: Sequence[str]) -> Path:
     uv = str(shutil.which("uv"))
     directory.parent.mkdir(parents=True, exist_ok=True)
     with (directory.parent / f"{directory.name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers of this node wait
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers on this node wait here
         if not done.exists():
             shutil.rmtree(directory, ignore_errors=True)
             _run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
@@ -84,7 +84,7 @@ def _directory(requirements: Sequence[str]) -> Path:
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user allows it
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - allowed by the user
     except OSError as error:
         raise ExternalError(f"{command[0]} cannot be run: {error}") from error
     if done.returncode:

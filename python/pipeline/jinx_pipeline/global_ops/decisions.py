@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _PAIR = ("later", "first")
-# The files of a decision: their names are that of its node with these endings.
+# The suffixes of a decision's files, whose names are the name of its node.
 _ORDER, _BOUNDS, _KEYS = "npy", "bounds.npy", "keys.npy"
 
 
@@ -66,8 +66,8 @@ class Decisions:
         if settled is None:
             operator = self.recipe.steps[place].operator
             if isinstance(operator, Partitioned):
-                # The number is recorded, because finished tasks of an earlier process used it, even if the memory
-                # differs now.
+                # Record the number, because finished tasks of an earlier process used it, even if the available memory
+                # is different now.
                 max_keys = operator.keys_at_once(self.memory)
                 settled = Partitions(node, operator.partitions(rows, max_keys), max_keys)
                 self.ledger.record(settled)
@@ -133,7 +133,7 @@ class Decisions:
             node,
             place,
             files,
-            # If an operator edits samples after the decision, it counts the remaining rows.
+            # If an operator edits samples after the decision, that operator counts the remaining rows.
             rows - rows_out if is_edited else rows,
             0 if is_edited else rows_out,
             time.perf_counter() - started,

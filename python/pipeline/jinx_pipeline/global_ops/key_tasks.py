@@ -31,7 +31,7 @@ class KeyTasks:
         self._operator = operator
         self._place = place
         self._files, self._other = key_files(parts), key_files(other_parts)
-        # Temporary files go to the directory of the parts.
+        # Temporary files are in the directory of the parts.
         self._folder = str(parts[0].parent)
         self._division = divide(
             self._files,

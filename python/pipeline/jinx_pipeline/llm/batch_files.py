@@ -20,7 +20,7 @@ REQUESTS, ANSWERS, KEPT, WAITING = "requests", "answers", "kept", "waiting"
 WAITS: Final = "the request waits for its answer"
 """The error of a sample whose requests are collected."""
 
-# What OpenAI takes in one file, with room for the line that reaches it.
+# OpenAI's limits for one file, less some room: the last line may exceed the limit.
 _MAX_LINES, _MAX_BYTES = 50_000, 190_000_000
 _KEY_DIGITS: Final = 32
 

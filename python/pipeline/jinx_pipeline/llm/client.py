@@ -25,19 +25,19 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
 
-# A failed request is not sent again for this long: when one has failed, the rows of a batch are tried again in halves.
+# A failed request is not sent again for this long: after a failure, the rows of a batch are tried again in halves.
 _FAILED_SECONDS: Final = 300.0
 _MAX_FAILED: Final = 10_000
-# The wait before the second try, which doubles, and its limit.
+# The delay before the second attempt, which doubles each time, and its maximum.
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0
 # The longest pause after a request without an answer, as a share of its time limit.
 _LATE_SHARE: Final = 0.1
-# With a budget, the interval for reading what other processes have spent.
+# With a budget, how often to read what other processes have spent.
 _LOOK_SECONDS: Final = 1.0
 _TICK: Final = 0.02
 _MAX_UNREACHABLE: Final = 3
 _CHARACTERS_A_TOKEN: Final = 4
-# Requests that are handed to the event loop at once.
+# The number of requests that are handed to the event loop at once.
 _PART: Final = 16
 
 
@@ -298,14 +298,14 @@ class _Round:
                 self._pace.leave(time.monotonic() - started)
                 try:
                     return self._client.keep(digest, answer, request, self._service)
-                except OSError as error:  # such as a full disk: no other answer could be kept
+                except OSError as error:  # for example, the disk is full: no other answer could be stored
                     self._stop(error)
                     break
             finally:
                 self._sent -= 1
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ends.wait(), pause)
-        return AnswerError("not sent")  # `ask_all` raises why
+        return AnswerError("not sent")  # `ask_all` raises the reason
 
     def _stop(self, error: Exception) -> None:
         """Send nothing more; requests under way are waited for."""
@@ -324,7 +324,7 @@ class _Round:
                     break
             except BudgetError as error:
                 self._stop(error)
-            await asyncio.sleep(_TICK)  # requests under way may use up the budget
+            await asyncio.sleep(_TICK)  # requests in progress may use up the budget
         return self._stopped is None
 
     def _after(self, failure: FailedError, tries: int, waited: float) -> tuple[int, float, AnswerError | None]:
@@ -350,7 +350,7 @@ def _pause(failure: FailedError, tries: int, time_limit: float) -> float:
     After the time limit they are few: the request has waited for long, and `Pace` has fewer under way if many are late.
     """
     if failure.retry_after is not None:
-        return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
+        return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not used for security
     if failure.is_late:
         return min(_LATE_SHARE * time_limit, _MAX_PAUSE) * random.uniform(0.0, 1.0)  # noqa: S311
     return min(_FIRST_PAUSE * 2 ** (tries - 1), _MAX_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
@@ -412,5 +412,5 @@ def client_for(ctx: Context, folder: str | None) -> Client:
     return _OF_CONTEXT.setdefault(ctx, Client(None)) if directory is None else client_of(directory)
 
 
-# A forked process must not write to the files of its parent.
+# A forked process must not write to its parent's files.
 os.register_at_fork(after_in_child=client_of.cache_clear)

@@ -46,7 +46,7 @@ def picture_url(image: "Image", max_side: int, max_bytes: int) -> str:
     Raises:
         ValueError: It cannot be made small enough.
     """
-    small: Any = image.convert("RGB")  # a copy, unlike `image` itself, which others share
+    small: Any = image.convert("RGB")  # a copy: `image` itself is shared
     if small is image:
         small = image.copy()
     side = max_side

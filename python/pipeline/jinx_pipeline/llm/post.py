@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_BYTES: Final = 16 << 20
-# Statuses that concern all requests: the key or the address is wrong, or the account has no money.
+# Statuses that concern all requests: the key or the URL is wrong, or the account has no credit.
 _REFUSE_ALL: Final = frozenset({401, 402, 403, 404, 405})
-# 529 says that a service is overloaded.
+# 529 means that the service is overloaded.
 _BUSY: Final = BUSY_STATUSES | {529}
 _PASSING: Final = frozenset({408, 409, 425})
 _CLOSE_SECONDS: Final = 5.0
@@ -124,7 +124,7 @@ def _connections() -> _Connections:
     return connections
 
 
-# A forked process has no thread, and must not share the connections of its parent.
+# A forked process has no event loop thread, and must not share its parent's connections.
 os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
@@ -165,7 +165,7 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
         raise FailedError(_shown(str(error), key), is_unreachable=True) from None
     except (aiohttp.ClientError, OSError) as error:
         raise FailedError(_shown(str(error) or type(error).__name__, key)) from None
-    except ValueError as error:  # of a URL or header that aiohttp does not take
+    except ValueError as error:  # aiohttp rejects a URL or header
         raise RefusedError(_shown(str(error), key), concerns_all_rows=True) from None
     if key is not None:
         body = body.replace(key.encode(), b"[key]")

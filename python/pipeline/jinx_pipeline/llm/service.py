@@ -57,7 +57,7 @@ class Settings:
     collect: bool = False
 
     def __post_init__(self) -> None:
-        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - two prices, as the message says
+        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - the message explains the two prices
             raise ValueError("prices is a list of two numbers: of a million tokens of prompts, and of answers")
         if self.max_money is not None and self.prices is None:
             raise ValueError("max_money needs prices")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jinx_pipeline.optional import require
 
-# Reasoning models may begin with their thoughts.
+# The output of a reasoning model may begin with its thoughts.
 _THOUGHTS: Final = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
 MAX_CHARACTERS: Final = 500_000

@@ -76,7 +76,7 @@ def _reporting(tool: F) -> F:
         except _EXPECTED as error:
             raise ToolError(str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)) from None
 
-    return call  # pyright: ignore[reportReturnType] - the same signature
+    return call  # pyright: ignore[reportReturnType] - has the same signature
 
 
 class _Tools:

@@ -24,7 +24,7 @@ AESTHETICS: Final = Expected("an aesthetics predictor", _CLASSES, ("images",))
 DEFAULT_AESTHETICS: Final = Model(path="shunk031/aesthetics-predictor-v2-sac-logos-ava1-l14-linearMSE")
 """The model of Data-Juicer's operators."""
 
-# The predictors give 0 to 10.
+# The predictors return scores from 0 to 10.
 _SCALE: Final = 10
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.uint8]
     Pixels = npt.NDArray[np.float32]
 
-# The side of the input of U2-Net, and the mean and deviation of the colours in its training.
+# The side of U2-Net's input, and the mean and standard deviation of colours in its training.
 _SIDE: Final = 320
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _ROUNDS: Final = 5
@@ -67,14 +67,14 @@ def grabcut(image: "Image", operator: str) -> "Mask":
     cv2.setRNGSeed(0)
     pixels = np.ascontiguousarray(np.asarray(image)[..., ::-1])
     height, width = pixels.shape[:2]
-    if min(height, width) < 4:  # noqa: PLR2004 - an edge on each side and two pixels between
+    if min(height, width) < 4:  # noqa: PLR2004 - room for an edge on each side, with two pixels between them
         return np.full((height, width), 255, np.uint8)
     found = np.zeros((height, width), np.uint8)
     states = [np.zeros((1, 65)), np.zeros((1, 65))]
     box = (1, 1, width - 2, height - 2)
     try:
         cv2.grabCut(pixels, found, box, *states, _ROUNDS, cv2.GC_INIT_WITH_RECT)
-    except cv2.error:  # too few colours
+    except cv2.error:  # the image has too few colours
         return np.full((height, width), 255, np.uint8)
     return np.where((found == cv2.GC_FGD) | (found == cv2.GC_PR_FGD), 255, 0).astype(np.uint8)
 

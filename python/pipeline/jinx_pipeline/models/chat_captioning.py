@@ -151,7 +151,7 @@ def _captions(
 
     def run(batch: list[Inputs]) -> Results[list[str]]:
         texts: list[str] = []
-        # Media of other shapes, such as other numbers of tiles, are not for one batch; equal ones follow one another.
+        # Only media of the same shape are batched, such as images with the same number of tiles; these are adjacent.
         for _, alike in groupby(batch, _shapes):
             inputs = {name: loaded.on_device(tensor) for name, tensor in _joined(loaded, list(alike)).items()}
             with loaded.inference():

@@ -38,7 +38,7 @@ def load_clip(model: Model, device: str) -> Pretrained:
 
 
 _TEXTS: Final = "texts"
-# The texts whose vectors are kept: those of some batches, in about 10 MB.
+# The maximum number of texts whose vectors are kept: enough for several batches, in about 10 MB.
 _KEPT_TEXTS: Final = 4096
 
 
@@ -80,7 +80,7 @@ class Clip:
 
     def _new_texts(self, texts: Sequence[str]) -> list[Any]:
         loaded = self._loaded
-        # SigLIP was trained with texts of one length, and has no mask.
+        # SigLIP was trained on texts padded to one length, and has no mask.
         padding = "max_length" if loaded.network.config.model_type.startswith("siglip") else False
 
         def tokenize(part: Sequence[str]) -> list[list[int]]:

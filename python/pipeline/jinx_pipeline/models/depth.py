@@ -61,7 +61,7 @@ def depths(loaded: Pretrained, pictures: "Sequence[Image]", threads: int | None)
         return lambda: [one["predicted_depth"].cpu().numpy() for one in found]
 
     rows: list[Any] = [None] * len(pictures)
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - one line
+    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, (row,) in feed(pictures, prepare, run, limits=loaded.picture_limits, size=size, threads=threads or 1):
         rows[number] = row
     yield from rows

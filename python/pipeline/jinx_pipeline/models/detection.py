@@ -71,7 +71,7 @@ def objects_in(
 
         found: list[Any] = []
         with loaded.inference():
-            # Pictures of other shapes are not padded: not all models have a mask.
+            # Only pictures of the same shape are batched, because not all models have a mask for padding.
             for _, equal in groupby(batch, key=lambda one: one.pixels.shape):
                 inputs = list(equal)
                 output = loaded.network(pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _CLASSES: Final = ("StableDiffusion", "Flux", "LatentConsistency", "Kandinsky", "QwenImage")
-# How often another seed is tried if a pipeline's safety checker blanks an image.
+# The number of other seeds to try if a pipeline's safety checker blanks an image.
 _TRIES: Final = 3
 
 

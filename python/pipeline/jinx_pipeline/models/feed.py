@@ -37,18 +37,19 @@ R = TypeVar("R")
 Results = Callable[[], Sequence[R]]
 """Waits for the results of a batch; the device may still compute them."""
 
-# Batches that are prepared ahead.
+# The number of batches that are prepared ahead.
 _AHEAD: Final = 4
-# The first window is this part of the items at most, so that also a few of them are prepared while the model runs.
+# The first window has at most this fraction of the items, so that even a few items are prepared while the model runs.
 _FIRST: Final = 4
-# Batches of texts in a window: sorted by length, they need less padding, and they are quickly made into tokens.
+# The number of batches of texts in a window. Texts are sorted by length within a window, so that they need less
+# padding; tokenizing them is fast.
 _TEXT_WINDOW: Final = 4
-# Parts of a batch of texts that are made into tokens by one call.
+# The number of tokenizer calls for a batch of texts.
 _TEXT_PARTS: Final = 4
-# Inputs of this share of the largest are worth padding.
+# Inputs of at least this share of the largest input's size are worth padding.
 _ALIKE: Final = 0.8
 _END: Final = object()
-# CUDA, MPS, and the allocator of the CPU.
+# The messages of CUDA, of MPS, and of the CPU's allocator.
 _OUT_OF_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -121,7 +122,7 @@ def feed(
             for number, made in window_items:
                 collected.expect(number, len(made))
                 inputs += [(number, place, one) for place, one in enumerate(made)]
-            # The largest first, so that memory runs out at the beginning. The order of equal ones stays.
+            # Begin with the largest inputs, so that memory runs out early if at all. Equal inputs keep their order.
             inputs.sort(key=lambda entry: -size(entry[2]))
             while inputs:
                 count = _count(inputs, size, limits)
@@ -201,7 +202,7 @@ def _prepared(
         started = time.perf_counter()
         try:
             inputs = made.result()
-        except Exception as error:  # noqa: BLE001 - raised after the results of the others
+        except Exception as error:  # noqa: BLE001 - raised again after the results of the other items
             errors.append((number, error))
             continue
         finally:
@@ -267,7 +268,7 @@ class _Window(Generic[R]):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            lacking = str(error)  # the error itself holds the tensors of the batch
+            lacking = str(error)  # keep the text only: the error itself holds the batch's tensors
         self._read()
         if results is not None:
             self._running = batch, results

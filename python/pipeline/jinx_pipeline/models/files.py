@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 
 Input = Literal["texts", "images", "audios"]
 
-# One of these files is there if a model can process such inputs.
+# A model that can process such inputs has at least one of these files.
 _PROCESSOR_FILES: Final[dict[Input, tuple[str, ...]]] = {
     "texts": ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model"),
     "images": ("preprocessor_config.json", "processor_config.json"),

@@ -79,7 +79,7 @@ def located(
     if not wanted:
         return []
     loaded = ctx.model(model, load_grounding)
-    # All texts have the length of the training; a shorter mask would change the results.
+    # All texts are padded to the length used in training; a shorter mask would change the results.
     length = min(getattr(loaded.network.config.text_config, "max_position_embeddings", 16), loaded.longest_text)
 
     def prepare(one: Phrases) -> list[_Input]:
@@ -97,7 +97,7 @@ def located(
 
     rows: list[Any] = [None] * len(wanted)
     limits, threads = loaded.picture_limits, ctx.threads or 1
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - one line
+    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, found in feed(wanted, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = found
     return rows

@@ -97,6 +97,6 @@ def load_onnx(model: Model, device: str) -> OnnxModel:
     file = file_of(model)
     try:
         session = runtime.InferenceSession(str(file), providers=[*providers, "CPUExecutionProvider"])
-    except Exception as error:  # its classes of errors are not public
+    except Exception as error:  # its exception classes are not public
         raise ModelFilesError(f"{file} is not a model that ONNX Runtime can load: {error}") from error
     return OnnxModel(session, model)

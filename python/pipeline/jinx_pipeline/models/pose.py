@@ -37,8 +37,8 @@ class Person(NamedTuple):
 
 class _Input(NamedTuple):
     people: list[Detected]
-    boxes: list[list[float]]  # left, top, width and height, as the processor takes them
-    pixels: Any  # float of shape (people, channels, height, width); None without people
+    boxes: list[list[float]]  # left, top, width and height, as the processor expects
+    pixels: Any  # floats, shape: (people, channels, height, width); None without people
 
 
 def load_pose_estimator(model: Model, device: str) -> Pretrained:

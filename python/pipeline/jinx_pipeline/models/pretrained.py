@@ -10,14 +10,15 @@ from jinx_pipeline.models.feed import Limits
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.optional import require
 
-# The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
+# The batch limits if the model sets none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
-# A CPU is as fast with so many tokens as with more.
+# A CPU is no faster with more tokens than this.
 _CPU_USEFUL_TOKENS = 512
-# A picture is about as much work as 256 tokens; smaller batches leave more to decode while the model runs.
+# A picture is about as much work as 256 tokens. With smaller batches, more pictures can be decoded while the model
+# runs.
 _GPU_PICTURES = 64
-# Models whose first positions are not for tokens.
+# Models that do not use the first positions for tokens.
 _OFFSET_POSITIONS, _OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "longformer"}), 2
 
 
@@ -161,7 +162,7 @@ def load_pretrained(model: Model, device: str, network: str, *processors: str) -
         made = {name: getattr(transformers, name).from_pretrained(path, local_files_only=True) for name in processors}
     missing = sorted(facts["missing_keys"])
     if missing:
-        some = f"{', '.join(missing[:3])}{' and others' if len(missing) > 3 else ''}"  # noqa: PLR2004 - fits a line
+        some = f"{', '.join(missing[:3])}{' and others' if len(missing) > 3 else ''}"  # noqa: PLR2004 - fits into a line
         raise ModelFilesError(f"{model.path} has no weights for {some}; it was saved by another class of models")
     loaded = loaded.to(place).eval()
     if model.compile:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CLASSES: Final = ("StableDiffusionXL",)
 """The pipelines that make images from texts with this control."""
 
-# The share of steps in which pixels attend to pixels as in the first image, and only at most this many pixels do.
+# In this share of the steps, pixels attend to pixels as in the first image, but only in layers with at most this many
+# pixels.
 _SELF_SHARE: Final = 0.4
 _SELF_PIXELS: Final = 32 * 32
 
@@ -151,7 +152,7 @@ class _Processor:
             for layer, states in ((attn.to_q, hidden_states), (attn.to_k, context), (attn.to_v, context))
         )
         scores = attn.get_attention_scores(query, key, mask)
-        # The prompts come last; images without a prompt, which guidance needs, come before.
+        # The prompted images come last, after the images without a prompt that guidance needs.
         scores = scores.reshape(count, attn.heads, *scores.shape[1:])
         scores[-1] = self._control.edited(scores[-2], scores[-1], is_cross=self._is_cross)
         found = attn.batch_to_head_dim(scores.flatten(0, 1) @ value)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEGMENTER: Final = Expected("a SAM model", ("SamModel",), ("images",))
 """SAM, which segments anything at a point."""
 
-# Points whose masks are in memory at once.
+# The number of points whose masks are in memory at once.
 _POINTS: Final = 64
 
 
@@ -115,7 +115,7 @@ def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_
             input_points=loaded.on_device(part[None, :, None]),
             input_labels=loaded.on_device(torch.ones(1, len(part), 1, dtype=torch.int64)),
         )
-        fits = output.iou_scores[0].float()  # of shape (points, masks)
+        fits = output.iou_scores[0].float()  # shape: (points, masks)
         best = fits.argmax(dim=1)
         each = torch.arange(len(part), device=fits.device)
         kept = fits[each, best] >= min_score

@@ -89,7 +89,7 @@ def transcripts(
 
         found: list[Transcript] = []
         with loaded.inference():
-            # Windows of other lengths are not padded: some models have no mask.
+            # Only windows of the same length are batched, because some models have no mask for padding.
             for _, equal in groupby(batch, key=lambda features: features.shape):
                 found += _said(loaded, loaded.on_device(torch.stack(list(equal))), name, max_new_tokens)
         return lambda: found
@@ -166,7 +166,7 @@ def cut_at_quiet(sound: "Sound", longest: int, rate: int) -> "list[Sound]":
         start = max(longest - _SEARCHED_SECONDS * rate, longest // 2, quiet)
         sums = np.concatenate([[0.0], np.cumsum(np.square(sound[start - quiet : longest], dtype=np.float64))])
         energies = sums[quiet:] - sums[:-quiet]
-        # The cut is in the middle of the quiet place.
+        # Cut in the middle of the quiet place.
         stop = start - quiet + int(energies.argmin()) + (quiet + 1) // 2
         windows.append(sound[:stop])
         sound = sound[stop:]

@@ -36,6 +36,6 @@ def tags_of(
     if not len(pictures):
         return []
     scores = (vectors @ pictures.T).max(axis=1)
-    # Equal scores keep the order of the list.
+    # Tags with equal scores keep their order in the list.
     order = np.argsort(-scores, kind="stable")[:max_tags]
     return [tags[int(number)] for number in order if scores[number] >= min_score]

@@ -79,7 +79,7 @@ def _block(block: "jinx.Dataset") -> tuple[Any, Any] | None:
         wide = np.array(there)
     except ValueError:  # of several lengths
         return None
-    if wide.ndim != 2 or wide.dtype.kind != "f" or not wide.shape[1]:  # noqa: PLR2004 - vectors
+    if wide.ndim != 2 or wide.dtype.kind != "f" or not wide.shape[1]:  # noqa: PLR2004 - two dimensions: vectors
         return None
     with np.errstate(over="ignore"):
         narrow = wide.astype(np.float32)

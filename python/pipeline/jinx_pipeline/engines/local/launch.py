@@ -11,10 +11,10 @@ from typing import IO, NamedTuple
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.worker.activity import Activity, shared_file
 
-# One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
-# `freed_memory` for how much.
+# Use one heap for all threads and for Arrow, because every heap keeps freed memory and many workers must fit into
+# memory. `freed_memory` sets how much a heap keeps.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-# Threads of a model that wait for each other do not take the cores from the threads that decode its next inputs.
+# Threads that wait inside a model must not occupy cores that could decode its next inputs.
 _PASSIVE_WAIT = {"OMP_WAIT_POLICY": "passive"}
 
 
@@ -48,14 +48,14 @@ def launch(environment: dict[str, str], log: IO[bytes] | int) -> Launched:
     inherited = (to_worker, from_worker, lifeline_end, shared)
     try:
         activity = Activity(shared)
-        process = subprocess.Popen(  # noqa: S603 - our own module
+        process = subprocess.Popen(  # noqa: S603 - starts our own module
             [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
             pass_fds=inherited,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             env=environment,
-            start_new_session=True,  # only the driver handles Ctrl-C
+            start_new_session=True,  # so that only the driver handles Ctrl-C
         )
     finally:
         for file in inherited:

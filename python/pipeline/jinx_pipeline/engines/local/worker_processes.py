@@ -23,9 +23,9 @@ from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
-# How long to wait for a killed process, which usually ends at once, and for all of them at the end of a run.
+# How long to wait for one killed process, which usually ends at once, and for all processes at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
-# How much of the log of workers is kept when it is shortened, at twice this size.
+# How much of the workers' log remains when it is shortened; this happens at twice this size.
 _LOG_BYTES = 10_000_000
 # The kept part begins with a whole line, unless the line at the cut is longer than this.
 _CUT_LINE_BYTES = 100_000
@@ -52,7 +52,7 @@ class _Process:
     memory_limit: int | None
     kind: Kind
     is_ready: bool = False
-    # Pending answers for earlier runs, which are ignored.
+    # The number of outstanding answers for earlier runs; they will be ignored.
     late_answers: int = 0
     tasks: int = 0
     known_works: set[str] = field(default_factory=set[str])
@@ -110,8 +110,8 @@ class Reserve:
             process.process.wait(_REAP_SECONDS)
         except subprocess.TimeoutExpired:
             process.process.kill()
-        # The pipes are closed only now: closing them earlier would end the process, and its exit code would hide the
-        # real cause.
+        # Close the pipes only now: closing them earlier would end the process, and its exit code would hide the real
+        # cause.
         os.close(process.lifeline)
         self.reap()
         return process.process.returncode
@@ -171,7 +171,7 @@ class LocalWorkers:
         self._is_lent = is_lent
         self.may_lack_room = any(needs.gpus or needs.memory for needs in pools.values())
         self._memory_limits = memory_limits or {}
-        # The pools of workers that wait for room.
+        # The pool of each worker that waits for resources, by the name of the worker.
         self._waiting: dict[str, str] = {}
         self._threads = threads
         self._files = files
@@ -229,7 +229,7 @@ class LocalWorkers:
     def _started(self, name: str, pool: str, share: Share) -> _Process:
         """Start a process that sees only its own GPUs."""
         kind = self._kind(pool)
-        # The worker that was started early is for one thread and no GPU.
+        # The worker that was started early has one thread and no GPU.
         early = early_worker.take() if kind.threads == 1 and not share.gpus else None
         with self.log.open("ab") as log:
             launched = early or launch(worker_environment(kind.threads, share.gpus), log)
@@ -299,7 +299,7 @@ class LocalWorkers:
                     poll.register(process.pipe.requests, select.POLLOUT)
             ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
             for file, _ in ready:
-                with suppress(OSError):  # it has died; reading from it will show that
+                with suppress(OSError):  # the process has died; reading from its pipe will show that
                     by_file[file].pipe.flush()
             readable = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
             if readable or time.monotonic() >= until:
@@ -335,7 +335,7 @@ class LocalWorkers:
         return {name: process.process.pid for name, process in self._processes.items()}
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
-        with suppress(OSError):  # it has died; `events` reports it
+        with suppress(OSError):  # the process has died; `events` reports it
             process.pipe.send(message)
 
     def _remove_dead(self, process: _Process) -> Died:

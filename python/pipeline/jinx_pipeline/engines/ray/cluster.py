@@ -70,7 +70,7 @@ class RayCluster:
 
     def _draining(self) -> set[str]:
         with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public function for this; Ray's own training library uses the same call. Not available over
+            # Ray has no public function for this, and its own training library uses the same call. Not available over
             # `ray://`.
             return set(self.ray._private.state.state.get_draining_nodes())
         return set()
@@ -82,7 +82,7 @@ class RayCluster:
 
         def watch() -> None:
             while not ended.wait(_LOOK_SECONDS):
-                # If there is no answer, the last one stays in use.
+                # If the cluster does not answer, keep the last answer.
                 with suppress(Exception):
                     self.refresh()
 
@@ -219,7 +219,7 @@ def _refuse_other_cluster(ray: Any, address: str) -> None:
     is_client = address.startswith("ray://")
     host, _, port = address.removeprefix("ray://").rpartition(":")
     known_host, _, known_port = connected_to.rpartition(":")
-    # `ray://` uses another port of the same machine.
+    # `ray://` uses another port on the same machine.
     same_port = ray.util.client.ray.is_connected() if is_client else port == known_port
     if same_port and _ip(ray, host) == _ip(ray, known_host):
         return

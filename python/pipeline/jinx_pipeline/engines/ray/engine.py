@@ -48,7 +48,7 @@ class _OnRay:
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
-        # URLs are not checked.
+        # URLs are not checked on the nodes.
         named = [path for path in (*paths, *files) if "://" not in path and url_of(path) is None]
         local_paths = [str(Path(path).absolute()) for path in named]
         check = node_check(directory.path, local_paths)

@@ -31,7 +31,7 @@ def _version_check() -> Check:
         import jinx._core
         import jinx_pipeline._kernels
 
-        # The module that a worker imports.
+        # Import the module that a worker imports.
         import jinx_pipeline.worker.task_runner  # pyright: ignore[reportUnusedImport]
 
         versions = {

@@ -13,7 +13,7 @@ from jinx_pipeline.operators.api.registry import register
 
 _TOOLS: Final = "tool_message_error_pattern"
 _JUDGED: Final = ("llm_agent_analysis_eval_low", "llm_reply_quality_eval_low")
-# Facts of operators that let a model judge a dialog, with a `score` from 1 to 5.
+# The outputs of operators in which a model judges a dialog, with a `score` from 1 to 5.
 _JUDGEMENTS: Final = (
     "dialog_memory_consistency",
     "dialog_coreference",

@@ -83,7 +83,7 @@ class AgentDialogNormalizeMapper(Mapper):
         return (self.text_key, self.history_key, self.query_key, self.response_key, META)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        batch.column(self.messages_key)  # a column that does not exist is an error
+        batch.column(self.messages_key)  # raises an error if the column does not exist
         samples = batch.samples()
         dialogs = [self._dialog(sample) for sample in ctx.each(samples)]
         columns: dict[str, list[Any]] = {
@@ -209,7 +209,7 @@ def _reply(choices: Any) -> str:
     return ""
 
 
-# The name of a skill's directory, or an English name as a heading of the second level.
+# The name of a skill's directory, or an English name in a second-level heading.
 _SKILLS = re.compile(
     r"[/\\]([A-Za-z][\w-]{0,100})[/\\]SKILL\.md|^##[ \t]+([A-Za-z]\w*(?:\.\w+)?)[ \t]*$", re.ASCII | re.MULTILINE
 )

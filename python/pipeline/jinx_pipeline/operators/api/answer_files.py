@@ -23,10 +23,10 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The facts of a line that are found without parsing it; `AnswerFiles.put` writes them first.
+# The fields of a line that are found without parsing it; `AnswerFiles.put` writes them first.
 _HEAD: Final = re.compile(rb'\{"key":"([0-9a-f]{32})","tokens":\[(\d+),(\d+)\],"cost":([0-9.e+-]+),')
 _PLACE_BITS: Final = 44  # 16 TiB in each file
-# The number of places kept in a dict before they are sorted into arrays, which need a tenth of the memory.
+# The number of places kept in a dict before they are sorted into arrays, which take a tenth of the memory.
 _MAX_RECENT: Final = 50_000
 
 
@@ -78,9 +78,9 @@ class AnswerFiles:
         self.spent = Spent()
         self._lock = Lock()
         self._paths: list[Path] = []
-        self._read_to: dict[str, tuple[int, int]] = {}  # by name: the number of the file, and where reading continues
+        self._read_to: dict[str, tuple[int, int]] = {}  # by name: the number of the file, and where to continue reading
         self._index = _Index()
-        self._own = -1  # the descriptor of the file of this process
+        self._own = -1  # the descriptor of this process's own file
         self._name = ""
         self._process = 0
 
@@ -95,7 +95,7 @@ class AnswerFiles:
                 try:
                     record = msgspec.json.decode(line)
                 except ValueError:
-                    continue  # a crash of the machine has damaged it
+                    continue  # a crash of the machine has damaged the line
                 return Kept(record.pop("answer", None), record)
         return None
 
@@ -176,7 +176,7 @@ class AnswerFiles:
             number = len(self._paths)
             self._paths.append(Path(entry.path))
         place = start
-        with open(entry.path, "rb") as file:  # noqa: PTH123 - a few, often
+        with open(entry.path, "rb") as file:  # noqa: PTH123 - few files, read often
             file.seek(start)
             for line in file:
                 if not line.endswith(b"\n"):

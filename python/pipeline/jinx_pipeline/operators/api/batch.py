@@ -83,7 +83,7 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({len(self)} samples, columns {', '.join(self.column_names)})"
 
-    # The contents of the batch.
+    # Methods for the contents of the batch.
 
     @property
     def ids(self) -> list[str]:
@@ -210,7 +210,7 @@ class Batch:
         if key not in self._shared:
             steps = self.roles.steps(role)
             self._lacks(name := str(steps[0]))
-            # The first access reads all images of the batch, in parallel; only the places of audios and videos.
+            # The first access reads all images of the batch in parallel, but of audios and videos only their locations.
             read = self._values if role == "images" and name not in self._own else self._media_values
             values = cache(partial(read, (name,)))
             self._shared[key] = [
@@ -395,7 +395,7 @@ class Batch:
             for row in merged
         ]
 
-    # Private helpers.
+    # Private methods.
 
     def _like(self, positions: "npt.NDArray[np.int64]") -> Self:
         batch = type(self).__new__(type(self))
@@ -420,10 +420,10 @@ class Batch:
         names = self._source.names()
         role = next((role for role in ROLES if self.roles.column(role) == name), None)
         is_known = name in self._own or name in names
-        # The other samples of the batch must make no difference.
+        # The result must not depend on the other samples of the batch.
         if (not is_known and not self.is_open) or (role is not None and not self._is_whole(name)):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
-            # If columns depend on the sample, other samples of the batch prove nothing.
+            # If columns differ between samples, the batch cannot show which columns exist.
             there = "" if self.is_open else f"; there are: {', '.join(names)}"
             raise KeyError(f"no column {name!r}{there}{advice}")
         return not is_known

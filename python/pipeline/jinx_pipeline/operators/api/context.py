@@ -65,10 +65,10 @@ class Context:
         self.threads = threads
         self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
         self._spool = spool
-        # Called with the number of rows of the work that begins; the number sets the time limit; 0 for no limit.
+        # Called when work begins, with its number of rows, which sets the time limit; 0 means no limit.
         self.begins: Callable[[int], None] = _ignore
         self.answers_dir = None if answers_dir is None else Path(answers_dir)
-        # What operators count, such as requests and tokens; the report shows it.
+        # What operators count, such as requests and tokens; the report shows these numbers.
         self.counts: Counter[str] = Counter()
         self._answers = Answers(self.answers_dir)
 
@@ -82,7 +82,7 @@ class Context:
     def each(self, rows: Iterable[T]) -> Iterator[T]:
         """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""
         count = 0
-        for count, row in enumerate(rows, 1):  # noqa: B007 - it is used after the loop
+        for count, row in enumerate(rows, 1):  # noqa: B007 - used after the loop
             self.begins(1)
             yield row
         self.begins(count)
@@ -158,7 +158,7 @@ class Context:
                 _MODELS[key] = load(name, self.device)
             except Exception as error:
                 with suppress(AttributeError):  # an exception may not allow attributes
-                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - stops the run
+                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - this stops the run
                 error.add_note(f"{name} cannot be loaded")
                 raise
         return _MODELS[key]

@@ -108,7 +108,7 @@ def _joined(parts: Any) -> pa.Table:
         if start and POSITION in keys.column_names:
             column = keys.column_names.index(POSITION)
             positions = keys.column(column).to_numpy() + np.uint32(start)
-            keys = keys.set_column(column, keys.schema.field(column), pa.array(positions))  # noqa: PLW2901 - with other positions
+            keys = keys.set_column(column, keys.schema.field(column), pa.array(positions))  # noqa: PLW2901 - new positions
         tables.append(keys)
     return pa.concat_tables(tables)
 

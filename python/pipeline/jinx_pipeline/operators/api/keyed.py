@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Bounds = npt.NDArray[np.int64]
 
-# The memory of a task for each key: the key, its position, and their order.
+# The memory of a task per key: the key, its position, and the sort order.
 _BYTES_PER_KEY = 128
 
 

@@ -59,7 +59,7 @@ class MediaSplitter(Splitter):
     clip_field: str | None = "clip"
 
     batch_size = 4
-    pure = False  # encoders differ between versions of FFmpeg
+    pure = False  # FFmpeg's encoders differ between versions
     role: ClassVar[Role] = "videos"
 
     @abstractmethod
@@ -73,7 +73,7 @@ class MediaSplitter(Splitter):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return (self.role,)  # samples need no text
+        return (self.role,)  # a sample needs no text
 
     @property
     def writes(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ ModelKind = Literal["transformers", "sentence-transformers", "onnx", "openai", "
 LOCAL_KINDS: Final = frozenset({"transformers", "sentence-transformers", "onnx"})
 """The kinds of models that a worker loads from files."""
 
-# The fields that not every kind has.
+# The fields that only some kinds of model have.
 _ONLY_FOR: Final[dict[str, frozenset[str]]] = {
     "revision": LOCAL_KINDS,
     "dtype": LOCAL_KINDS,
@@ -35,9 +35,9 @@ _ONLY_FOR: Final[dict[str, frozenset[str]]] = {
     "concurrency": frozenset({"openai", "serve"}),
     "options": frozenset({"openai"}),
 }
-# The fields that may change the result.
+# The fields that may affect the result.
 _IDENTITY: Final = ("kind", "path", "url", "model", "revision", "dtype", "autocast", "options")
-# Besides the weights: PyTorch, activations, and the samples of a batch.
+# Memory in addition to the weights: PyTorch, activations, and the samples of a batch.
 _WORKER_BYTES: Final = 1 << 30
 _LEAST_BYTES: Final = 2 << 30
 
@@ -243,6 +243,6 @@ def _cached(name: str, revision: str | None) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(name, "config.json", revision=revision)
-    except (ImportError, ValueError):  # ValueError: a path, not a name
+    except (ImportError, ValueError):  # ValueError: it is a path, not a name
         return None
     return Path(found).parent if isinstance(found, str) else None

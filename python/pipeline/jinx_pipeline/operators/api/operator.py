@@ -21,7 +21,7 @@ from jinx_pipeline.sample.roles import Roles
 
 Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
 
-# While a model runs on a batch, the next ones of the same samples are prepared.
+# While a model runs on one batch, the next batches of the same samples are prepared.
 _BATCHES_AT_ONCE: Final = 4
 
 
@@ -77,13 +77,13 @@ class Operator(ABC):
             setattr(self, name, value)
         self.check()
 
-    def check(self) -> None:  # noqa: B027 - most have nothing to check
+    def check(self) -> None:  # noqa: B027 - most operators have nothing to check
         """Refuse parameters that do not fit together, without reading files; for subclasses.
 
         Raise `ParameterError`.
         """
 
-    def resolve(self) -> None:  # noqa: B027 - most name no file
+    def resolve(self) -> None:  # noqa: B027 - most operators name no files
         """Refuse missing or invalid files that the parameters name; for subclasses. Raise `ParameterError`.
 
         It is called before a run and before a plan, not when a recipe is read; each call checks again.

@@ -241,7 +241,7 @@ class Grouper(Operator):
     def _lists(self, group: Batch) -> dict[str, list[Any]]:
         names = group.column_names
         if group.is_open:
-            # Columns of other groups would depend on which samples are looked at together.
+            # The columns of other groups would depend on which samples are processed together.
             samples = group.samples()
             names = [name for name in names if any(name in sample for sample in samples)]
         return {name: group.column(text_of((name,))) for name in names}
@@ -339,7 +339,7 @@ class FusedOp(Operator):
         done: list[Batch] = []
         for part in batch.slices(size):
             for operator in self.operators:
-                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part after each operator
+                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part is replaced after each operator
             done.append(part.forgotten())
         return Batch.joined(done) if done else batch
 

@@ -168,7 +168,7 @@ def module_of_file(file: Path, place: str | None = None) -> Any:
     except BaseException:
         _REGISTERED.update(before)
         raise
-    # Without the path, so that a recipe stays the same when its files are moved.
+    # Without the path, so that a recipe keeps its digest when its files are moved.
     module.__digested_name__ = f"{FILE_MODULES}{sha256(content).hexdigest()[:16]}"
     return module
 

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.answer_files import files_of
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, BusyError, seconds_to_wait
 from jinx_pipeline.sample.http_client import HttpError, TooLargeError, post
 
-# A wrong key or a wrong address.
+# Statuses for a wrong key or a wrong URL.
 _REFUSALS: Final = frozenset({401, 403, 404})
 _MAX_BYTES: Final = 64 << 20
 

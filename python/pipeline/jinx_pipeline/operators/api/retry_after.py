@@ -5,7 +5,7 @@ from typing import Any, Final
 
 # HTTP status codes: too many requests, and service unavailable.
 BUSY_STATUSES: Final = frozenset({429, 503})
-# The shortest wait.
+# The minimum delay.
 PAUSE_SECONDS: Final = 0.5
 _DEFAULT_SECONDS: Final = 5.0
 _MAX_SECONDS: Final = 600.0

@@ -85,7 +85,7 @@ def checked_positions(title: str, positions: Any, count: int, *, once: bool = Fa
     """
     try:
         array = np.asarray(positions)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # lists of different lengths
         array = np.empty((0, 0))
     if array.ndim != 1:
         what = "a nested list or array" if array.ndim else f"a {type(positions).__name__}"
@@ -95,7 +95,7 @@ def checked_positions(title: str, positions: Any, count: int, *, once: bool = Fa
     outside = array[(array < 0) | (array >= count)] if len(array) else array
     if len(outside):
         raise ReturnedError(f"{title} hold {outside[0]}; there are {count} samples, from 0 to {count - 1}")
-    array = array.astype(np.int64, copy=False)  # differences of unsigned integers have no sign
+    array = array.astype(np.int64, copy=False)  # signed, because differences of unsigned integers are not
     if once and not (np.diff(array) > 0).all():
         values, counts = np.unique(array, return_counts=True)
         if len(values) < len(array):

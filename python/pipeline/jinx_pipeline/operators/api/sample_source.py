@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 # The column of the statistics that filters compute.
 STATS: Final = "__dj__stats__"
-# Own columns of parts that are saved views: the row of the pipeline's input; the sample's id if a splitter ran; and two
-# JSON lists: columns that the sample lacks but other samples have, and columns in which the sample has the value of the
-# input but other samples have another value.
+# Columns that parts add if they are saved views: the row in the pipeline's input; the sample's id, if a splitter ran;
+# and two JSON lists: the columns that this sample lacks but other samples have, and the columns whose value this sample
+# keeps from the input but other samples do not.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
 UNCHANGED: Final = "__jinx_unchanged__"
-# Columns of parts that no operator sees and no output has.
+# Columns of parts that operators do not see and outputs do not have.
 PRIVATE: Final = (ROW, ID, ABSENT, UNCHANGED)
 
-# Indexed numbers of datasets with more samples would take too much memory in a worker.
+# With more samples than this, the indexed numbers would take too much memory in a worker.
 _MAX_NUMBERS = 16_000_000
 
 
@@ -87,7 +87,7 @@ def source_of(origin: Any) -> Source:
     if isinstance(origin, Sequence) and not isinstance(origin, str | bytes):
         return ListSource(origin)
     if hasattr(origin, "take") and hasattr(origin, "column_names") and hasattr(origin, "select"):
-        return DatasetSource(origin)  # pyright: ignore[reportArgumentType] - or what has its methods
+        return DatasetSource(origin)  # pyright: ignore[reportArgumentType] - or an object with its methods
     raise TypeError(f"samples are a jinx dataset or a list of dicts, not {type(origin).__name__}")
 
 

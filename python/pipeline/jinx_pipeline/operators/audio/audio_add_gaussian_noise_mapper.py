@@ -54,6 +54,6 @@ class AudioAddGaussianNoiseMapper(MediaMapper):
         if soundfile.check_format(format_, subtype):
             try:
                 return MadeMedium(encoded(noisy, waveform.rate, format_, subtype), f".{format_.lower()}")
-            except soundfile.LibsndfileError:  # MPEG layer II is said to be written, and is not
+            except soundfile.LibsndfileError:  # MPEG layer II is listed as writable, but is not
                 pass
         return MadeMedium(encoded(noisy, waveform.rate, "WAV"), ".wav")

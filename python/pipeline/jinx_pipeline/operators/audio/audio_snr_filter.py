@@ -10,7 +10,7 @@ from jinx_pipeline.operators.audio.silence import levels
 from jinx_pipeline.operators.audio.waveform import waveform_of
 from jinx_pipeline.sample.media import Media
 
-# Below the noise of 16 bits.
+# Quieter than the noise of 16-bit audio.
 _FLOOR = -100.0
 _QUIET, _LOUD = 5, 95
 

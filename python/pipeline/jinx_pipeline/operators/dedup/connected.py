@@ -33,7 +33,7 @@ class ConnectedDeduplicator(Deduplicator, Partitioned):
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
         tables = list(signatures)
         if tables:
-            # With a file of keys for each of many small tables, opening files would take most of the time.
+            # One file of keys for each of many small tables would spend most of the time on opening files.
             tables = [pa.concat_tables(tables)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             decision = self.decided(tables, folder)

@@ -93,7 +93,7 @@ def stamp(path: str) -> list[Any]:
     if not Path(path).exists():
         raise FileNotFoundError(f"{path}: no such evaluation set")
     if Path(path).is_dir() or path.endswith(".jinx"):
-        return [path, content_digest(jinx.open(path))]  # a view's base counts, too
+        return [path, content_digest(jinx.open(path))]  # the bases of a view count too
     return [path, *file_facts(path)]
 
 

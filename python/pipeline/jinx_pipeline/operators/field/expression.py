@@ -51,7 +51,7 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     return _test(tree, paths, 0), tuple(paths)
 
 
-def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - a return for each kind of node
+def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - one return per kind of node
     if depth > _MAX_DEPTH:
         raise ExpressionError(f"the condition is nested more than {_MAX_DEPTH} deep")
     match node:

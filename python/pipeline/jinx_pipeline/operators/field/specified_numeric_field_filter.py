@@ -53,7 +53,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
         least, largest = self.min_value, self.max_value
         if values.dtype.kind == "f":
-            # If an integer has no equal float, floats must not be compared with the float nearest to it.
+            # If an integer has no equal float, floats must be compared with the next float, not with the nearest.
             least, largest = _float_beside(least, math.inf), _float_beside(largest, -math.inf)
         else:
             # Integers are compared exactly.

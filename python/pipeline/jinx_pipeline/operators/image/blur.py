@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 Blur = Literal["mean", "box", "gaussian"]
 
-# The mode in which an image is blurred; colours with alpha are premultiplied, so that hidden colours do not bleed.
+# The mode in which images of each mode are blurred; colours with alpha are premultiplied, so that hidden colours do not
+# bleed.
 _MODES: Final = {"1": "L", "LA": "La", "RGBA": "RGBa", "PA": "RGBa", "HSV": "RGB", "LAB": "RGB", "YCbCr": "RGB"}
 _BACK: Final = {"La": "LA", "RGBa": "RGBA"}
 _DEEP: Final = ("I", "F")

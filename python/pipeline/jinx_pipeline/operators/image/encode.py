@@ -11,7 +11,7 @@ from jinx_pipeline.sample.media import Media, MediaError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# How images of each format are written; others become PNG.
+# The options for writing each image format; other formats become PNG.
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "JPEG": {"quality": 95, "subsampling": 0},
     "PNG": {},
@@ -22,7 +22,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 _SUFFIXES: Final = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "TIFF": ".tif", "BMP": ".bmp"}
 _ANIMATED: Final = frozenset({"PNG", "WEBP", "GIF", "TIFF"})
-# The frames of an animation have at most this many times as many pixels as Pillow allows for one image.
+# An animation may have at most this many times the pixels that Pillow allows for one image, in all frames together.
 _MOST_PIXELS: Final = 4
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _ORIENTATION = 0x0112
-# The transpositions of Pillow that undo those of each EXIF orientation.
+# The Pillow transpositions that undo each EXIF orientation.
 _UNDO = {
     2: "FLIP_LEFT_RIGHT",
     3: "ROTATE_180",

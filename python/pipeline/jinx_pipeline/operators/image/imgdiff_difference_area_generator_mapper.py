@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SAM: Final = Model(path="facebook/sam-vit-base")
 _BLIP: Final = Model(path="Salesforce/blip-itm-base-coco")
-# Of areas whose intersection is a larger share of their union, the first one is kept.
+# If the intersection of two areas is a larger share of their union, only the first area is kept.
 _MAX_OVERLAP: Final = 0.5
 
 Similarity = Annotated[float, Range(-1, 1)]
@@ -224,7 +224,7 @@ def _base(token: Any) -> str:
     word = token.text.lower()
     if token.tag_ not in {"NNS", "NNPS"}:
         return word
-    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004 - not `ties`
+    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004 - `ties` stays
         return f"{word[:-3]}y"
     if word.endswith(("ses", "xes", "zes", "ches", "shes")):
         return word[:-2]

@@ -26,7 +26,7 @@ ApiModel = Annotated[Model, Kinds("openai")]
 _GPT: Final = Model(kind="openai", model="gpt-4o")
 _QWEN: Final = Model(kind="openai", model="Qwen/Qwen2.5-7B-Instruct")
 
-# Fields of a request that the operator sets, or that would put a key into files.
+# Request fields that the operator sets itself, or that would write a key into files.
 _OWN_FIELDS: Final = frozenset({"model", "messages", "response_format", "stream", "n"})
 _SECRET: Final = re.compile(r"(^|_)(api_?)?(key|secret|authorization|password)$|headers", re.IGNORECASE)
 _SHOWN: Final = 2_000
@@ -85,7 +85,7 @@ class Asking(Operator):
     sampling_params: dict[str, Any] = field(default_factory=dict[str, Any])
 
     batch_size = 1000
-    pure = False  # a model may answer differently
+    pure = False  # a model may answer differently next time
     commutes = False
     may_probe = False  # requests cost money
     settings = frozenset({"api_endpoint", "model_params"})
@@ -223,11 +223,11 @@ class Asking(Operator):
                     if service.settings.batch is None:
                         ctx.refuse_offline(service.url)
                     yield Request(self._body(service, prompt, one), facts)
-            except Exception as error:  # noqa: BLE001 - raised when the requests under way are answered and counted
+            except Exception as error:  # noqa: BLE001 - raised again when all requests are answered and counted
                 failures.append(error)
 
         replies = client.ask_all(service, requests())
-        for reply in {id(reply): reply for reply in replies}.values():  # equal requests have the same reply
+        for reply in {id(reply): reply for reply in replies}.values():  # equal requests share a reply
             if not isinstance(reply, AnswerError) and not reply.was_kept:
                 ctx.counts["requests"] += 1
                 ctx.counts["tokens in"] += reply.tokens[0]
@@ -261,7 +261,7 @@ class Asking(Operator):
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         shipped = [shipped_prompt(name) for name in self.prompts or (self.name,)]
         used = [(prompt.id, prompt.version, prompt.system, prompt.user, prompt.schema) for prompt in shipped]
-        model = {**self.model.identity, "url": ""}  # the same model elsewhere gives the same answers
+        model = {**self.model.identity, "url": ""}  # the same model gives the same answers at any URL
         return super()._digest_of({**parameters, self.model_parameter: model, "shipped prompts": used})
 
 

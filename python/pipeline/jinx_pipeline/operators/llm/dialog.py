@@ -44,7 +44,7 @@ class AskingAboutDialogs(AskingAboutSamples):
         columns = (META, self.messages_key, self.history_key, self.query_key, self.response_key)
         known = {name: batch.column(name) for name in columns if name in batch.column_names}
         if not {self.messages_key, self.query_key, self.response_key}.intersection(known):
-            batch.column(self.messages_key)  # raises an error that names it
+            batch.column(self.messages_key)  # raises an error that names the missing column
         return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:

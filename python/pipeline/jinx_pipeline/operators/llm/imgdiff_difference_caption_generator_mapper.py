@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 _REGION_PROMPT: Final = "imgdiff_region_caption"
 _BLIP: Final = Model(path="Salesforce/blip-itm-base-coco")
-# A larger share of the image is not a detail.
+# An area with a larger share of the image is not a detail.
 _MAX_SHARE: Final = 0.1
-# The frame around an area and the bar between the images, in pixels.
+# The margin and outline of an area, and the bar between the images, in pixels.
 _MARGIN, _LINE, _BAR = 5, 3, 20
 
 
@@ -223,7 +223,7 @@ def marked(pair: ImagePair, box: "Box") -> "Image":
     left, top, right, bottom = inside(wide, pair.size)
     whole = Image.new("RGB", (2 * width + _BAR, height))
     for number, medium in enumerate(pair[:2]):
-        picture = flipped(medium.image(), horizontal=False, vertical=False).resize(pair.size)  # a copy
+        picture = flipped(medium.image(), horizontal=False, vertical=False).resize(pair.size)  # makes a copy
         ImageDraw.Draw(picture).rectangle((left, top, right - 1, bottom - 1), outline=(255, 0, 0), width=_LINE)
         whole.paste(picture, (number * (width + _BAR), 0))
     return whole

@@ -31,7 +31,7 @@ class QuestionAnswerMapper(RewritingMapper):
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
         data = super().data(sample)
-        # A missing text cannot be improved.
+        # A sample without a text cannot be improved.
         return data if data is not None and any(data[place].strip() for place in self.written) else None
 
     def columns(self, value: Any) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.multimodal.media_text_scores import MediaTextFilter, Pair
 from jinx_pipeline.optional import require
 
-# A determiner, adjectives and nouns, in the tags of the Penn Treebank, of which each token has one letter.
+# A determiner, adjectives and nouns, as Penn Treebank tags that are abbreviated to one letter per token.
 _PHRASE = re.compile("d?j*n+")
 _PUNCTUATION = re.compile(r"[^\w\s-]+")
 

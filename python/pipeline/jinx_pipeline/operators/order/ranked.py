@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MEMORY = 256_000_000
-# How many keys are Python objects at a time.
+# The number of keys that are Python objects at a time.
 _CHUNK = 65_536
 _NUMBERS, _TEXTS, _MISSING = b"numbers", b"texts", b"missing"
 
@@ -91,7 +91,7 @@ class Ranked(Partitioned):
             positions.append(table.column(POSITION).to_numpy().astype(np.int64) + start)
             kinds.add(table, positions[-1])
             if kinds.is_mixed():
-                break  # `decide` refuses them
+                break  # `decide` refuses such keys
             for first in range(0, len(table), _CHUNK):
                 part = table.slice(first, _CHUNK)
                 columns = (python_keys(part, number) for number in range(len(directions)))

@@ -13,9 +13,9 @@ from jinx_pipeline.operators.api.batch import Batch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Floats represent integers up to this size exactly.
+# Floats represent all integers up to this size exactly.
 _EXACT = 1 << 53
-# How many keys of each block are sampled to choose ranges, and how many characters of a string.
+# The number of keys sampled from each block to choose ranges, and of characters of a string.
 PROBED = 64
 PROBED_CHARACTERS = 256
 _WORD = 8

@@ -33,7 +33,7 @@ class Transfers(Mapper):
     max_concurrent: Annotated[int, Range(1, 1000)] = 10
 
     batch_size = 64
-    pure = False  # servers change
+    pure = False  # the content of servers changes
     may_probe = False
     trust = "connects to servers"
 
@@ -48,7 +48,7 @@ class Transfers(Mapper):
         has_failed = any(done[item].exception() is not None for item in items)
         used = set[Any]() if has_failed else set(items)
         kept = {item: future for item, future in done.items() if item not in used}
-        self._done = kept  # pyright: ignore[reportAttributeAccessIssue] - of this instance
+        self._done = kept  # pyright: ignore[reportAttributeAccessIssue] - set for this instance only
         return [done[item].result() for item in items]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Downloads(Transfers):
             raise ParameterError(self.name, "save_field", "save_field is the column of the URLs; name another")
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # each file has its own time limit
+        ctx.begins(0)  # each file gets its own time limit
         samples = batch.samples()
         wanted: list[list[str]] = []
         for value, sample in zip(batch.column(self.download_field), samples, strict=True):

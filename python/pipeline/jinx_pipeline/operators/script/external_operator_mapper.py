@@ -21,7 +21,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.sample.media import PARTS
 from jinx_pipeline.serving import served
 
-# Requests to a URL at once, unless the model says otherwise.
+# The number of concurrent requests to a URL, unless the model sets another.
 _AT_ONCE: Final = 16
 _TYPES: Final[Mapping[str, Any]] = {
     "bool": pa.bool_(),
@@ -72,7 +72,7 @@ class ExternalOperatorMapper(Mapper):
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
     batch_size = 64
-    pure = False  # other code computes it
+    pure = False  # the result depends on other code
     trust = "runs code"
     settings = frozenset({"env"})
 
@@ -128,7 +128,7 @@ class ExternalOperatorMapper(Mapper):
         facts |= {"requirements": self.requirements, "options": self.options}
         adapter = ctx.model(json.dumps(facts, sort_keys=True), load_adapter)
         adapter.start()
-        ctx.begins(len(table))  # the time limit of rows holds for the adapter, and not for loading it
+        ctx.begins(len(table))  # the rows' time limit applies to the adapter, but not to loading it
         found = adapter(table)
         return {name: found.column(name).to_pylist() for name in self.output}
 

@@ -26,7 +26,7 @@ class ScriptOp(ScriptSplitter):
 def function_operator(function: Callable[..., Any]) -> ScriptOp:
     """An operator that runs a function, with the name of the function."""
     operator = ScriptOp(function=function)
-    operator.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - this instance
+    operator.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - this instance only
     return operator
 
 

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError
 
-# The connections of this process, with the tables that were prepared.
+# The open connections of this process, each with the tables that were prepared.
 _CONNECTIONS: dict[Address, tuple[Connection, set[str]]] = {}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 _FIGURES: Final = ("figure", "figure*", "wrapfigure")
-# Environments that are not prose.
+# LaTeX environments that are not prose.
 _NOT_PROSE: Final = (
     *_FIGURES,
     *("table", "table*", "tabular", "tabular*", "equation", "equation*", "align", "align*", "alignat", "alignat*"),
@@ -72,7 +72,7 @@ def figures(text: str) -> Iterator[Figure]:
                     yield part
             continue
         pages = [content for _, content in _environments(body, ("minipage",))]
-        # Several minipages are figures of their own, side by side.
+        # If there are several minipages, each is a figure of its own.
         alone = [page for page in pages if not _OF_TABLE.search(page)] if len(pages) > 1 else [body]
         yield from (figure for content in alone if (figure := _figure("", content)).images)
 
@@ -194,7 +194,7 @@ def _spans(text: str, names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         end = f"\\end{{{name}}}"
         stop = text.find(end, match.end())
         if stop < 0:
-            wanted.discard(name)  # later environments of this name do not end either
+            wanted.discard(name)  # later environments with this name have no end either
             continue
         ended = stop + len(end)
         yield match.start(), ended, name

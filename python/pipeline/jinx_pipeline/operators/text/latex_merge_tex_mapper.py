@@ -74,7 +74,7 @@ class LatexMergeTexMapper(Mapper):
         limit, room = self.max_file_size or _MOST_WITHOUT_LIMIT, self.max_total_size or _MOST_WITHOUT_LIMIT
         is_full = False
         for file in _members(data, room * _MOST_EXPANDED):
-            # Sizes in headers are not to be trusted.
+            # The sizes in headers cannot be trusted.
             content = b"" if is_full else file.read(min(limit, room - total) + 1)
             if is_full or len(content) > limit:
                 left_out += 1

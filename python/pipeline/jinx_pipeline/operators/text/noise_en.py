@@ -8,7 +8,7 @@ import numpy as np
 
 from jinx_pipeline.operators.text.augmenter import Method, some_of
 
-# Shares and limits of nlpaug: three of ten words, at most ten, and three of ten characters of such a word.
+# Defaults of nlpaug: change 30% of the words, at most ten, and 30% of the characters of such a word.
 _SHARE: Final = 0.3
 _MOST: Final = 10
 _LEAST_LENGTH: Final = 4
@@ -19,7 +19,7 @@ _ROWS: Final = ("1234567890", "qwertyuiop", "asdfghjkl;", "zxcvbnm,./")
 _LOOK_ALIKE: Final = (
     "0oO", "1lI", "5sS", "8B", "2zZ", "6bG", "9gq", "ceo", "uv", "vy", "nh", "rn", "tf", "4A", "mn", "DO",
 )  # fmt: skip
-# Pairs that are often misspelled for each other.
+# Letters that are often mistaken for each other in spelling.
 _MISSPELLED: Final = (
     ("ie", "ei"), ("ei", "ie"), ("ance", "ence"), ("ence", "ance"), ("able", "ible"), ("ible", "able"),
     ("tion", "sion"), ("ph", "f"), ("ough", "uff"), ("ck", "k"), ("ea", "ee"), ("ee", "ea"), ("ou", "u"), ("gh", "g"),
@@ -72,7 +72,7 @@ def spelling(text: str, rng: np.random.Generator) -> str:
 
     def misspelled(word: str) -> str:
         fitting = [(old, new) for old, new in _MISSPELLED if old in word[1:]]
-        if fitting and rng.random() < 0.8:  # noqa: PLR2004 - mostly by sound
+        if fitting and rng.random() < 0.8:  # noqa: PLR2004 - usually choose a word that sounds alike
             old, new = fitting[int(rng.integers(min(len(fitting), 4)))]
             return word[0] + word[1:].replace(old, new, 1)
         at = int(rng.integers(1, len(word)))

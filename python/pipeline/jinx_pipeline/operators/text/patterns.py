@@ -34,11 +34,11 @@ def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
     """The edited texts, and the unchanged ones in place of None."""
     if all(text is None for text in edited):
         return texts
-    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - created on import
+    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - pyarrow creates it
 
 
 def _plain(pattern: str) -> str:
     """The pattern without the `r'...'` that it may have in Data-Juicer's recipes."""
-    if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - r and two quotes
+    if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - an r and quotes
         pattern = pattern[2:-1]
     return f"(?s){pattern}"

@@ -42,6 +42,6 @@ class SpacyTexts(Operator):
 
     def documents(self, batch: Batch, ctx: Context) -> Iterator[Any]:
         """The texts of a batch without tokens of media, as spaCy's `Doc`."""
-        ctx.begins(0)  # no time limit per row while the pipeline runs on a batch
+        ctx.begins(0)  # no time limit per row while the pipeline processes a batch
         texts = [without_tokens(text or "", batch.roles) for text in batch.text.to_pylist()]
         return documents(self._pipeline, texts, ctx, needs=self.annotations)

@@ -87,7 +87,7 @@ class TextChunkMapper(Splitter):
         text = "".join(pieces)
         ends = self._ends(text, ctx)
         bounds = list(accumulate(map(len, pieces), initial=0))
-        # The start and end of the matches; empty matches do not separate chunks.
+        # The starts and ends of the matches; empty matches do not separate chunks.
         matches = [(start, stop) for start, stop in zip(bounds[1::2], bounds[2::2], strict=False) if start < stop]
         start, first = 0, 0
         while True:

@@ -58,7 +58,7 @@ class ClusterBalancedSelector(Selector):
         shuffled = ctx.rng("", self.name).permutation(len(places))
         order = shuffled[np.argsort(numbers[shuffled], kind="stable")]
         sizes = np.bincount(numbers)
-        # The place of each sample in its cluster: first come the first samples of all clusters, then the second ones.
+        # The rank of each sample in its cluster: the first samples of all clusters come first, then the second ones.
         rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         chosen = order[np.argsort(rank, kind="stable")][: size_of(count, self.select_ratio, self.select_num)]
         return np.sort(places[chosen]).astype(np.int64)

@@ -52,7 +52,7 @@ class FittedMapper(PartDeduplicator):
 
     def repeated(self, signatures: Iterable[pa.Table]) -> Any:
         rows = self.fitted(stored_signatures(signatures, self.vector_field).mapped())
-        # One dimension, as decisions are stored: the length of a row, and the rows.
+        # Decisions are stored as one dimension: the length of a row, then the rows.
         return np.concatenate([[rows.shape[1]], rows.ravel()]).astype(np.float32)
 
     def edit(self, batch: Batch, keys: Any, ctx: Context) -> Mapping[str, Any]:

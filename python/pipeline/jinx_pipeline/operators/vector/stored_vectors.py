@@ -81,7 +81,7 @@ class StoredVectors:
         return np.frombuffer(mapped, dtype=self._dtype).reshape(self._rows, self._width)
 
     def _opened(self) -> IO[bytes]:
-        file = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - closed with this object
+        file = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - closed when this object is deleted
         weakref.finalize(self, file.close)
         return file
 

@@ -57,12 +57,12 @@ class VectorMapMapper(FittedMapper):
 
     def _places(self, directions: "npt.NDArray[np.float32]") -> "npt.NDArray[np.float32]":
         count = len(directions)
-        if count < _LEAST_FITTED:  # too few for a map: placed on a line
+        if count < _LEAST_FITTED:  # too few samples for a map: place them on a line
             return np.stack([np.arange(count), np.zeros(count)], axis=1).astype(np.float32)
         manifold = require("sklearn.manifold", extra="map", what=self.name)
         perplexity = min(self.perplexity, (count - 1) / 3)
         settings = {"metric": "cosine", "init": "random", "random_state": self.seed, "perplexity": perplexity}
-        # Several threads would add numbers in a different order each time.
+        # Several threads would add numbers in varying order.
         with require("threadpoolctl", extra="map", what=self.name).threadpool_limits(1):
             return manifold.TSNE(n_components=2, **settings).fit_transform(directions).astype(np.float32)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Cut = Literal["auto", "copy", "exact"]
 _EDGE = 1e-6
-# Packets of audio may lie this many seconds behind the packets of the picture.
+# Audio packets may come this many seconds after the video packets of the same time.
 _SLACK_SECONDS = 10
 
 
@@ -49,7 +49,7 @@ class Timeline:
         for packet in container.demux(stream):
             if packet.size == 0:
                 continue
-            if packet.is_discard:  # hidden by an edit list: the first frame that is shown has the time 0
+            if packet.is_discard:  # hidden by an edit list: the first frame shown has time 0
                 is_plain = False
                 continue
             if packet.pts is None:
@@ -59,7 +59,7 @@ class Timeline:
             pts.append(packet.pts)
             last_duration = packet.duration or last_duration
             if keys and packet.pts < keys[-1]:
-                keys.pop()  # an open group: frames after the key frame need those before it
+                keys.pop()  # an open GOP: frames after the key frame depend on frames before it
             if packet.is_keyframe:
                 keys.append(packet.pts)
         if not pts:

@@ -19,7 +19,7 @@ MAX_PIXELS = 178_956_970
 _SAFE = {"protocol_whitelist": "none"}
 _MAGIC_BYTES = 8
 _DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)", re.ASCII)
-# FFmpeg decodes the first frames of a file unless it has no decoder and may not look ahead.
+# FFmpeg decodes the first frames of a file, unless it has no decoder and must not read ahead.
 _HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyzeduration": "0"}
 
 
@@ -78,7 +78,7 @@ def duration_of(container: Any) -> float:
     else:
         seconds = (container.duration or 0) / 1_000_000
     if seconds:
-        # What FFmpeg says of Matroska is the duration of the longest stream.
+        # For Matroska, FFmpeg reports the duration of the longest stream.
         tagged = _tagged_seconds(stream) if "matroska" in container.format.name else None
         return min(seconds, tagged or seconds)
     end, count = 0.0, 0
@@ -86,7 +86,7 @@ def duration_of(container: Any) -> float:
         count += packet.size > 0
         if packet.pts is not None:
             end = max(end, float((packet.pts + (packet.duration or 0)) * packet.time_base))
-    # A raw stream has no times.
+    # A raw stream has no timestamps.
     return end or (float(count / stream.average_rate) if stream.average_rate else 0.0)
 
 

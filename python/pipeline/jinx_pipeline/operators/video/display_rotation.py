@@ -48,6 +48,6 @@ def _rotation(file: IO[bytes], head: Box) -> int:
         return 0
     file.seek(head.start + offset)
     matrix = file.read(8)
-    if len(matrix) < 8:  # noqa: PLR2004 - two numbers
+    if len(matrix) < 8:  # noqa: PLR2004 - the matrix has at least two numbers
         return 0
     return rotation_of(*struct.unpack(">ii", matrix))

@@ -13,15 +13,15 @@ from jinx_pipeline.operators.video.container import opened
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
-# The codecs for MP4; videos with others are Matroska files.
+# Codecs that MP4 can hold; videos with other codecs become Matroska files.
 _IN_MP4 = {"aac", "mp3", "ac3", "eac3", "alac"} | {"h264", "hevc", "av1", "mpeg4"}
-# Visually lossless, and fast; one thread, because the output of x264 depends on their number.
+# Visually lossless and fast. One thread, because the output of x264 depends on the number of threads.
 _ENCODERS = {
     "libx264": {"crf": "18", "preset": "veryfast", "threads": "1"},
     "mpeg4": {"qmin": "2", "qmax": "4", "threads": "1"},
 }
-# A video that is being written is in memory up to this size, and then in a temporary file. Several clips are written
-# at once.
+# A video being written stays in memory up to this size, and then goes to a temporary file; several clips are written at
+# once.
 _IN_MEMORY_BYTES = 4 << 20
 _PLAIN, _PLAIN_ODD = "yuv420p", "yuv444p"
 
@@ -59,7 +59,7 @@ class VideoWriter:
         copied = (self._audio, self._video if is_copy else None)
         is_mp4 = {codec_of(stream) for stream in copied if stream} <= _IN_MP4
         self.suffix = ".mp4" if is_mp4 else ".mkv"
-        self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - returned by `close`
+        self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - `close` returns it
         # Without this, Matroska files would have random identifiers.
         options = {"fflags": "+bitexact"}
         self._out = self._av.open(self._file, "w", format="mp4" if is_mp4 else "matroska", options=options)

@@ -9,7 +9,7 @@ def luhn(digits: str) -> bool:
     total = 0
     for place, digit in enumerate(reversed(digits)):
         doubled = int(digit) * (1 + place % 2)
-        total += doubled - 9 * (doubled > 9)  # noqa: PLR2004 - the sum of the digits
+        total += doubled - 9 * (doubled > 9)  # noqa: PLR2004 - minus 9 is the sum of its digits
     return total % 10 == 0
 
 

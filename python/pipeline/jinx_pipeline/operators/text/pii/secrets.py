@@ -31,7 +31,7 @@ class PemBlocks(Detector):
 
 
 _LONGEST_PEM = 100_000
-# Lines may end as in JSON.
+# Line ends may be escaped as in JSON.
 _BASE64_LINE = re.compile(r"(?:\r?\n|\\n)[A-Za-z0-9+/=]{1,100}(?=\r?\n|\\n|$)")
 
 
@@ -102,7 +102,7 @@ _NOT_SECRETS = (
     "true false null none nil undefined required optional string str int bool bytes any self todo here changeme example"
     " redacted password secret token hidden empty missing invalid incorrect wrong expired not is was has"
 )
-# The colon may be a full-width one.
+# The colon may be full-width.
 _VALUE = r"""\\?["']?\s{0,3}(?:=>|[:\uff1a=])\s{0,3}\\?["']?(?P<value>[^\s"',;}\]\\<>(){]{4,500})"""
 
 
