@@ -98,7 +98,7 @@ def _values_of_table(sink: TableUpsert) -> Iterator[Any]:
         return
     address = address_of(sink.database)
     restore = "so the media that it names are not known; restore it, or begin in the directory where the run began"
-    # A connection would make the file.
+    # Connecting would create the file.
     if address.kind == "sqlite" and not Path(address.target).exists():
         raise FileNotFoundError(f"{sink.database}: no such database, {restore}")
     connection = connect(address)

@@ -150,7 +150,7 @@ def _sqlite_files(recipe: Recipe) -> Generator[str]:
     queries = [source.query for source in recipe.sources if source.query is not None]
     tables = [step.operator for step in recipe.steps if isinstance(step.operator, TableUpsert)]
     for user in (*queries, *tables):
-        # A missing variable of the environment is reported where the address is used.
+        # A missing environment variable is reported where the address is used.
         with suppress(ValueError):
             address = address_of(user.database)
             if address.kind == "sqlite":
@@ -302,8 +302,9 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     refuse_private_columns([grown], opened.dataset.column_names)
     if recipe.validators:
         validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
-    # What was found in the keys of the rows before does not count for all rows, and neither does what was gathered from
-    # several streams: their new rows are not at its end. Decisions stay, to be compared with the next ones.
+    # Discard what was found by comparing the keys of the old rows, because it does not hold for all rows; and what was
+    # gathered from several streams, because the new rows are not at its end. Keep decisions, to compare them with the
+    # new ones.
     graph = plan.graph
     gathered = graph.depending_on(node.id for node in graph.of_kind("gather"))
     refuse_rows_in_tables(recipe, ledger, gathered)
@@ -347,7 +348,7 @@ def sweep_other_runs(work_dir: WorkDir) -> None:
     """Remove abandoned runs, and their leftover files next to the output."""
     for directory in work_dir.other_runs():
         plan = _abandoned_plan(directory)
-        # The kind does not matter for the leftovers.
+        # For leftovers, the kind of output does not matter.
         for output in plan.get("outputs") or []:
             if not is_remote(str(output)):
                 remove_hidden(Export(str(output)), directory.run)

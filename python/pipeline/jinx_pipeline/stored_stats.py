@@ -70,7 +70,7 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
             f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
             f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
         )
-    # Relative paths of media still start at the recipe's own input.
+    # Relative media paths still start at the recipe's own input.
     rooted = with_media_root(recipe)
     return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 

@@ -62,7 +62,7 @@ pub fn convert(
             output_format == Format::Jinx && done.rows == 0 && facts.schema.is_none() && !spec.append;
         return if is_new { with_columns(&inputs, facts, out, spec, &options, done) } else { Ok(done) };
     }
-    // Checked before the first pass, which may take long.
+    // Check this before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
     let facts = projected(inputs.known.clone(), spec, &options);
     let is_second = facts.schema.is_none();
@@ -133,7 +133,7 @@ fn write(
                 false => DatasetWriter::create(out, write)?,
             };
             let mut options = options.clone();
-            // If rows may be left out, each row must be examined to know which ones were written.
+            // If rows may be left out, examine each row to know which ones were written.
             match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
@@ -192,7 +192,7 @@ fn projected(facts: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Know
     meta.replace_columns(&renamed);
     Known {
         meta,
-        // Files instead of paths, or paths instead of files, have other types.
+        // Embedding files, or extracting them to paths, changes types.
         schema: facts
             .schema
             .filter(|_| options.embed.is_none() && options.media_dir.is_none())
@@ -258,7 +258,7 @@ fn schema_of_unselected(
     let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
     let infer = InferOptions { media, mixed_json: spec.mixed_json, ..InferOptions::default() };
     let observer = Observer::new(SchemaInference::new(infer));
-    // An error in these rows does not concern the selected rows.
+    // Errors in rows that are not selected do not matter.
     run(inputs.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
     observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }

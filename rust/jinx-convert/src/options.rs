@@ -156,7 +156,7 @@ impl ConvertSpec {
     /// `Invalid` for an unknown member or a value of the wrong type.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::invalid(format!("conversion options: {error}"));
-        // A list would be read as the members in order.
+        // serde would also read a list, as the fields in order.
         if !text.trim_start().starts_with('{') {
             return Err(Error::invalid("conversion options: not a JSON object"));
         }
@@ -250,7 +250,7 @@ impl ConvertSpec {
                 compression,
                 binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
                 uncompressed: self.uncompressed.iter().cloned().collect(),
-                // A codec or level that the caller names applies to every value.
+                // A codec or level that the caller sets applies to every value.
                 keep_stored: self.compression.is_none() && self.level.is_none(),
                 columns: listed,
                 ..plain
@@ -258,7 +258,7 @@ impl ConvertSpec {
             columns,
             shard_bytes: self.shard_size,
             overwrite: self.overwrite,
-            // Rows are encoded by the conversion's own workers.
+            // The conversion's own workers encode the rows.
             threads: 1,
             resume: self.resume_key.clone().map(|key| Resume { key, proceed: self.resume }),
             ..WriteOptions::default()

@@ -82,7 +82,7 @@ where
                 work(worker, &jobs, &results, &backpressure);
             };
             let started = scope.start(work);
-            // Where the system refuses more threads, the first ones do the work.
+            // If the system refuses more threads, the first ones do all the work.
             if number > 0 { Ok(()) } else { started }
         });
         drop(sender);
@@ -112,7 +112,7 @@ fn feed<C>(
         };
         let failed = input.is_err();
         backpressure.set_size(bytes);
-        // Sending fails only when everything is being stopped.
+        // Sending fails only if everything is being stopped.
         if jobs.send(Job { number, bytes, input }).is_err() || failed {
             return;
         }

@@ -39,7 +39,7 @@ impl Rejects {
             "samples_before": samples_before,
             "reason": error.what(),
         });
-        // Flushed at once: the list is most useful when the run fails.
+        // Flush at once: the list is most useful when the run fails.
         writeln!(file, "{line}").and_then(|()| file.flush()).map_err(failed)
     }
 

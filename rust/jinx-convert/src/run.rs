@@ -64,7 +64,7 @@ pub fn run<T: RowTarget>(
     if let Some(selection) = &selection {
         source.select(selection);
     }
-    // A limit counts selected rows, in their order.
+    // A limit counts the selected rows in order.
     let condition = match (condition, options.limit) {
         (Some(condition), Some(_)) => {
             source = Filtered::around(source, condition);
@@ -227,7 +227,8 @@ impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
         let (before, skips_errors) = (rejected.len(), self.skips_errors);
         self.target.commit(part, &mut |at, error| {
             let i = rows.get(at).copied().unwrap_or_default();
-            // The target counts the bytes that it has written, the source those that it has read.
+            // Drop the sample number: the target numbers the samples that it has written, and the source those that it
+            // has read.
             let error = error.without_sample();
             if !skips_errors || error.cause() == Cause::Interrupted {
                 return Err(chunk.locate(i, error));

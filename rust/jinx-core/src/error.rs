@@ -228,7 +228,7 @@ impl fmt::Display for Error {
         let inner = &*self.0;
         if let Some(path) = &inner.path {
             for letter in path.display().to_string().chars() {
-                // A message is one line, even if the name of the file has several.
+                // A message is one line, even if a file name contains line breaks.
                 match letter {
                     letter if letter.is_control() => write!(f, "{}", letter.escape_default())?,
                     letter => f.write_char(letter)?,

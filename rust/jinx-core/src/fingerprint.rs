@@ -150,7 +150,7 @@ impl Sink for Fingerprint {
             Number::Float(value) => float_bits(value).to_le_bytes(),
         };
         match dtype {
-            // A Python float that JSON cannot express.
+            // A Python float whose value JSON cannot represent.
             Dtype::Float64 => self.put(tagged(Tag::Float, &[&bits])),
             _ => self.put(tagged(Tag::Scalar, &[dtype.name().as_bytes(), &bits])),
         }
@@ -205,7 +205,7 @@ impl Seen {
         let wanted = fingerprint.max(1);
         let high = u64::try_from(wanted >> 64).unwrap_or(u64::MAX);
         let count = crate::checked_math::to_u64(self.places.len());
-        // The share of the range that the hash lies at, so that the table need not have a power of two places.
+        // Scale the hash to the number of places, so that this need not be a power of two.
         let start = (u128::from(high) * u128::from(count)) >> 64;
         let mut at = usize::try_from(start).unwrap_or(0);
         loop {
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_set_knows_what_it_has_seen() {
         let mut seen = Seen::with_limit(1000).unwrap();
-        // Neighbours in the table, and the value that marks a free place.
+        // Values that are neighbours in the table, and the value that marks a free place.
         let all: Vec<u128> = (0..500u128).chain((1..=499).map(|i| i << 100)).collect();
         let first: Vec<bool> = all.iter().map(|one| seen.insert(*one).unwrap()).collect();
         assert_eq!(first.iter().filter(|is_new| !**is_new).count(), 1, "0 and 1 are taken for the same");

@@ -99,7 +99,7 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
     fn once(&self, value: u64) -> u64 {
         let (low, high) = (self.low_bits, self.high_bits);
         let (mut left, mut right) = (value >> low, value & mask(low));
-        // Two rounds at a time, so that the halves keep their widths.
+        // Two rounds at a time, so that each half keeps its width.
         for pair in self.keys.chunks_exact(2) {
             left ^= F::bits_of(right, pair[0], high);
             right ^= F::bits_of(left, pair[1], low);

@@ -162,7 +162,7 @@ pub fn report(
                         return;
                     }
                     if let Err(error) = caught(|| work(number, &mut report), what) {
-                        // After another error, nobody reads the report.
+                        // After an earlier error, nobody reads this report.
                         let _ = sender.send(Err(error));
                         return;
                     }
@@ -250,7 +250,7 @@ mod tests {
                 ENDED.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // Dropped by a thread after its work.
+        // Dropped by a thread when its work is done.
         thread_local!(static END: End = End::new());
         share(5, &|is_caller| {
             if !is_caller {

@@ -34,7 +34,7 @@ impl ValuePool {
             return None;
         }
         let mut kept = self.lock();
-        // The last one is the most likely to be in the processor's caches.
+        // The last one is most likely to be in the processor's caches.
         let memory = match kept.free.iter().rposition(|memory| memory.len() >= length) {
             Some(at) => {
                 let memory = kept.free.swap_remove(at);

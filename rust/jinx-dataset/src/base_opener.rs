@@ -124,7 +124,7 @@ impl BaseOpener {
     fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
         if url_of(path).is_none() {
             let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
-            // Checked before the line offsets are used, since another file would have other offsets.
+            // Check before using the line offsets, because another file would have other offsets.
             let version = Version::File(Identity::from(&metadata)).portable();
             self.require(base, path, base.num_samples, &version)?;
         }
@@ -132,7 +132,7 @@ impl BaseOpener {
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
         let rows = self.shards(vec![ShardRef::alone(path.to_owned())], None, options, true)?;
-        // Checked again: the file may have been replaced before it was opened.
+        // Check again: the file may have been replaced before it was opened.
         self.require_own(base, path, &rows)?;
         Ok(Arc::new(rows))
     }
@@ -310,7 +310,7 @@ fn beside(url: &str, path: &str) -> Option<String> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            // The first part is the bucket.
+            // The first part of the path is the bucket.
             ".." if parts.len() > 1 => drop(parts.pop()),
             ".." => return None,
             part => parts.push(part),

@@ -44,7 +44,7 @@ impl BlocksAhead {
 
     /// The caller reads this many samples next, with `columns` or all.
     pub fn advance(&mut self, view: &Dataset, columns: Option<&[String]>, samples: usize) {
-        // A forked process has no such thread, so it fetches what it reads itself.
+        // A forked process does not have this thread, so it fetches what it reads itself.
         if self.process != std::process::id() {
             return;
         }

@@ -183,7 +183,7 @@ impl Rows for ConcatRows {
         let mut columns = Vec::with_capacity(self.parts.len());
         let name = path.first().and_then(Option::as_deref);
         for part in self.parts.iter().filter(|part| part.files().samples > 0) {
-            // Its files have values that it does not show.
+            // Its files have values that it does not show, so these must not be used.
             if name.is_some_and(|name| part.hides(name)) {
                 return Ok(None);
             }
@@ -198,7 +198,7 @@ impl Rows for ConcatRows {
         let name = path.first().and_then(Option::as_deref);
         for (rows, start) in self.parts.iter().zip(&self.starts).filter(|(rows, _)| rows.files().samples > 0)
         {
-            // Its files have values that it does not show.
+            // Its files have values that it does not show, so these must not be used.
             if name.is_some_and(|name| rows.hides(name)) {
                 return Ok(None);
             }
@@ -417,13 +417,13 @@ fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
         (column.dtype, &column.zone) != (first.dtype, &first.zone)
     };
     for (column, _) in &mut columns {
-        // The parts have strings of their own.
+        // Each part has its own numbering of strings.
         if column.codes.is_some() {
             *column = column.clone().with_plain_strings().ok()?;
         }
     }
     let (first, _) = columns.first()?;
-    // Times of several kinds have no common type.
+    // Times of different kinds have no common type.
     if columns.iter().any(|(column, _)| column.dtype.starts_with("datetime"))
         && columns.iter().any(|part| is_other(part, first))
     {

@@ -88,7 +88,7 @@ impl Dataset {
         let files = Files { paths, base, samples: to_u64(self.len()) };
         let positions =
             self.positions.as_ref().map_or(Positions::Same, |all| Positions::Memory(Arc::clone(all)));
-        // Views of these rows can have only the columns selected here.
+        // Views of these rows can only have columns that are selected here.
         Ok(Arc::new(ViewRows::new(files, Arc::clone(&self.rows), positions, None, Vec::new())?))
     }
 

@@ -57,7 +57,7 @@ pub fn open(location: &Location, expected: Option<&[FileIdentity]>, options: &Op
         let rows = open_files(location, expected, options)?;
         let Some(file) = view_file(&rows) else { return checked(rows, expected) };
         match view_over_bases(&file, &options.bases) {
-            // Another view replaced the file before its bases were open.
+            // Another view replaced the file before its bases were opened: try again.
             Err(error) if error.cause() == Cause::Mismatch && is_replaced(&file)? => {}
             opened => return checked(opened?, expected),
         }
@@ -77,7 +77,7 @@ pub fn open_files(
     for _ in 0..ATTEMPTS {
         let before = state(location);
         let opened = open_once(location, expected, options);
-        // If a writer replaced the directory meanwhile, its shards may be those of two datasets.
+        // If a writer replaced the directory meanwhile, these may be shards of two datasets.
         if state(location) == before {
             return opened;
         }
@@ -123,8 +123,8 @@ fn open_once(
             let views = are_views(&shards)?;
             let files = OpenOptions { views, ..files };
             shards.truncate(expected.map_or(usize::MAX, <[_]>::len));
-            // With a split, each shard is opened now to see whether it belongs to the split.
-            // What is expected of a view includes its bases.
+            // With a split, open each shard now to see whether it belongs to the split. For a view, the expected ids
+            // include its bases.
             let expected = expected.filter(|_| !views);
             let known = if split.is_none() { listed(&shards, expected) } else { None };
             let rows = ShardRows::open(shards, known, split, files, false)?;

@@ -21,8 +21,8 @@ impl Dataset {
         if let Some(text) = types.schema {
             return self.projected(&decode_schema(&text)?);
         }
-        // Without samples, the schema has the types of all rows. Values that nobody selected refuse nothing: a column
-        // without a common type is left out.
+        // Without samples, the schema comes from all rows. Values that nobody selected must not cause errors, so a
+        // column without a common type is left out.
         let leave_out = self.is_empty();
         let mut inference =
             SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false, leave_out });

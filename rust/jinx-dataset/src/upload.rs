@@ -71,7 +71,7 @@ fn upload_sidecar(sidecar: &Source, target: &Path, store: &dyn Store) -> Result<
         Ok(()) => Ok(true),
         Err(error) if is_taken(&error) => {
             let there = Source::of(store.open(&url)?, target);
-            // An interrupted upload has sent the sidecar: the header has the identity of the content.
+            // An interrupted upload may have sent the sidecar; its header identifies the content.
             let length = HEADER_BYTES.min(sidecar.len());
             let is_same =
                 there.len() == sidecar.len() && there.read(0, length)? == sidecar.read(0, length)?;
@@ -100,13 +100,13 @@ fn upload_directory(
         let id = shard.id.as_deref();
         let send = |name: &str, overwrite| {
             let target = format!("{url}/{name}");
-            // An interrupted upload has sent the shard.
+            // An interrupted upload may have sent the shard.
             match id.is_some_and(|id| is_shard_at(&target, id, options)) {
                 true => Ok(()),
                 false => upload_pair(&shard.path, &target, overwrite, store, options),
             }
         };
-        // Other shards of this name stay: those of the old dataset for its readers.
+        // Other shards with this name stay, because readers of the old dataset need them.
         let name = match (id, send(&name, false)) {
             (Some(id), Err(error)) if is_taken(&error) => {
                 let stem = name.trim_end_matches(".jinx");

@@ -174,7 +174,7 @@ impl ViewRows {
             Some(positions) => positions.iter().map(|i| self.positions.get(*i)).collect::<Result<_>>()?,
         };
         let chosen = self.base.filtered(filter, Some(&of_base), limit)?;
-        // `chosen` is in the order of `of_base`. If a sample of the base is chosen, all its occurrences are chosen, so
+        // `chosen` is in the order of `of_base`. If a sample of the base is chosen, it is chosen wherever it occurs, so
         // the next equal position is the right one.
         let mut left = chosen.iter().peekable();
         let is_chosen = |i: &usize| left.next_if_eq(&&of_base[*i]).is_some();
@@ -300,7 +300,7 @@ impl Rows for ViewRows {
         let is_own = |path: &Vec<String>| path.first().is_some_and(|name| self.is_own(name));
         let own = filter.paths().iter().filter(|path| is_own(path)).count();
         match &self.own {
-            // These rows have the same positions as the view.
+            // These rows are numbered like the view.
             Some(rows) if own > 0 && own == filter.paths().len() => rows.filtered(filter, positions, limit),
             _ if filter.paths().iter().all(|path| path.first().is_some_and(|name| self.shows(name))) => {
                 self.filtered_by_base(filter, positions, limit)
@@ -369,8 +369,8 @@ impl Rows for ViewRows {
         let schema = match types.schema.take() {
             Some(schema) => schema,
             None if self.files.samples > 0 => return Ok(types),
-            // Types are inferred from samples. There are none here, but the base may have some. It shows all
-            // its columns, as it need not have those that this view selects.
+            // Types are inferred from samples. There are none here, but the base may have some. Show all columns of the
+            // base, because it may lack columns that this view selects.
             None => {
                 let rows = self.base.with_projection(Projection::default());
                 Dataset::of(rows).select(&[])?.schema_text()?

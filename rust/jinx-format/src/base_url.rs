@@ -16,7 +16,7 @@ const MAX_VERSION_BYTES: usize = 256;
 /// `Corrupt` for what is not a plain URL, and for user info, queries and fragments, which may hold secrets;
 /// `Unsupported` for another scheme.
 pub(crate) fn parse(url: &str) -> Result<(&str, &str, &str)> {
-    // The message must not show a secret in a URL, so it shows no URL.
+    // Show no URL in the message, because it may contain a secret.
     let malformed = |fault: &str| Error::corrupt(format!("the location of a base {fault}"));
     if plain_path(url, "").is_err() {
         return Err(malformed("is empty, longer than 4096 bytes or not plain text"));

@@ -125,9 +125,9 @@ mod tests {
         let [main, sidecar] = ["a.jinx", "a.binx"].map(|name| source.join(name));
         fs::create_dir(&source).unwrap();
         fs::write(&main, "").unwrap();
-        // The interrupt is checked after the first step.
+        // Interrupts are checked after the first step.
         File::create(&sidecar).unwrap().set_len(STEP_BYTES + 1).unwrap();
-        // The check belongs to a thread.
+        // Each thread has its own check.
         let stopped = thread::spawn(move || {
             interrupt::also_ask(|| true);
             let pair = copy_pair(&main, Some(&sidecar), &target, false);

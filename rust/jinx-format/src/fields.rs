@@ -309,7 +309,7 @@ impl FieldStats {
 
     /// Whether this path has no entry of its own and counts for its column.
     fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
-        // Half of the room is reserved for top-level names, which have no other place.
+        // Half of the room is reserved for top-level names, which are not recorded anywhere else.
         path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
     }
 
@@ -318,7 +318,7 @@ impl FieldStats {
     /// # Errors
     /// `Limit` when there is no room.
     pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
-        // All parts of a path are in the row's text: `{"name":}` or `[]`.
+        // All parts of a path occur in the row's text: `{"name":}` or `[]`.
         let bound = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
         if self.taken.saturating_add(bound) <= self.room {
             return Ok(());
@@ -384,7 +384,7 @@ impl FieldStats {
             Some((at, _)) => *at,
             None => {
                 let at = self.at(&fact.path);
-                // Names that differ from row to row have a path of their own each time.
+                // Names that differ between rows add a new path each time.
                 if self.by_address.len() >= 4 * MAX_PATHS {
                     self.by_address.clear();
                 }

@@ -189,7 +189,7 @@ impl Footer {
             Some(_) => return Err(Error::corrupt("the footer's 'version' is not a string")),
         };
         let rules = rules_of(&version).map_err(|error| match map.contains_key("digest") {
-            // A damaged version must not pass for a newer one.
+            // A damaged version number must not be mistaken for a newer one.
             true => check_digest(text, &map).err().unwrap_or(error),
             false => error,
         })?;

@@ -85,7 +85,7 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
             return Err(Error::mismatch(what).in_file(directory));
         };
         if found.is_of_views() {
-            // Shards of views name their bases by paths relative to the directory of the part.
+            // Shards of views store the paths of their bases relative to the part's directory.
             return Err(Error::mismatch("saved views are not merged; open them together").in_file(inner));
         }
         let whole = whole.get_or_insert_with(|| Manifest::new(found.split.clone(), found.meta.clone()));
@@ -116,7 +116,7 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
         }
     }
     for &(part, parts) in &parts {
-        // The dataset is published; leftovers only cost a little space.
+        // The dataset is published; leftovers only cost some space.
         let _ = ops.remove_tree(&directory.join(part_name(part, parts)));
     }
     Ok(Summary {
@@ -150,7 +150,7 @@ fn check(parts: &[(u32, u32)]) -> Result<()> {
 /// The two files of a shard: where they come from, where they go, and their sizes.
 fn files(from: &Path, directory: &Path, shard: &ShardEntry) -> [(PathBuf, PathBuf, u64); 2] {
     let to = directory.join(&shard.name);
-    // The sidecar first: a main file without its sidecar would be damaged.
+    // Move the sidecar first: a main file without its sidecar would be damaged.
     [(sidecar_path(from), sidecar_path(&to), shard.sidecar_bytes), (from.to_owned(), to, shard.bytes)]
 }
 

@@ -34,7 +34,7 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
     let main = source.main().to_owned();
     let sidecar = sidecar_of(&main)?;
     let mut writer = PairWriter::receive(ops, to, sidecar.as_deref(), overwrite, JinxIdentity)?;
-    // The sidecar may have the new name already, if the main file was renamed alone.
+    // If the main file was renamed alone, the sidecar may already have the new name.
     let removed = no_longer_needed(sidecar.clone(), &main)?.filter(|path| path != writer.sidecar_path());
     let is_linked = match &sidecar {
         _ if !is_on_device_of(&main, writer.main_path())? => false,
@@ -56,7 +56,7 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
 pub fn remove_pair(main: &Path) -> Result<()> {
     let pair = PairLock::take(Arc::new(RealOps), main, &JinxIdentity)?;
     let sidecar = match sidecar_of(pair.main()) {
-        // The sidecar is missing already.
+        // The sidecar is already missing.
         Err(error) if error.cause() == Cause::Mismatch => None,
         found => found?,
     };

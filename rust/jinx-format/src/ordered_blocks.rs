@@ -56,7 +56,7 @@ pub fn in_order<T: Send>(
     };
     threads::share(threads, &work);
     let mut progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // If an interruption left gaps, the finished blocks are of no use.
+    // If an interruption left gaps, finished blocks are useless.
     let failure = progress.failure.take();
     match failure.or_else(|| progress.early.into_values().find_map(Result::err)) {
         Some(error) => Err(error),

@@ -89,7 +89,7 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
         let bytes = damaged.shard.line_range(line).ok();
         report.lost.push(Lost { line: Some(line), bytes, reason: reason_of(&error) });
     }
-    // A loss without a line number comes last.
+    // Losses without a line number come last.
     report.lost.sort_by_key(|lost| lost.line.unwrap_or(u64::MAX));
     report.out = Some(target);
     Ok(report)
@@ -116,7 +116,7 @@ impl Batch {
             {
                 return Err(error);
             }
-            // All rows before the refused one are written.
+            // All rows before the refused one have been written.
             first += to_usize(writer.rows() - before, "the number of written rows")?;
             let Some(line) = self.lines.get(first) else { return Err(error) };
             self.refused.push((*line, error));
@@ -182,7 +182,7 @@ fn require_no_writer(main: &Path) -> Result<()> {
 /// A file of another format holds no lines to save.
 fn require_kind(main: &Path) -> Result<()> {
     let kind = sniff(main)?;
-    // Kinds that a few damaged bytes cannot imitate.
+    // Kinds of file that a few damaged bytes cannot imitate.
     let is_foreign = matches!(
         kind,
         FileKind::Sidecar
@@ -232,7 +232,7 @@ impl Damaged {
             return Err(Error::unsupported(what).in_file(main));
         }
         if let Some(shard) = shard_found {
-            // Opening has reported damaged columns.
+            // Damaged columns were reported when the file was opened.
             let hashes = LineHashes::of(&shard).ok().flatten();
             problems.extend(damaged_columns(&shard));
             let expected = Some(shard.len());
@@ -305,7 +305,7 @@ impl Damaged {
                     keep(i, row)?;
                     report.kept += 1;
                 }
-                // The remains of a footer are not a sample.
+                // Part of a footer is not a sample.
                 Ok(None) => continue,
                 Err(error) if matches!(error.cause(), Cause::Io(_) | Cause::Interrupted) => {
                     return Err(error);
@@ -334,7 +334,7 @@ impl Damaged {
             return Ok(None);
         }
         if let Some(hashes) = &self.hashes {
-            // The range includes blank lines that were not written.
+            // The range may include blank lines that were not written.
             let whole = text.len() + usize::from(line.len() > text.len());
             if !hashes.allow(i, XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));

@@ -149,7 +149,7 @@ fn moved_bases(footer: Footer, places: &[NewPlaces]) -> Result<Vec<Base>> {
 fn with_other_bases(tail: &[u8], bases: &[Base]) -> Result<String> {
     let end = memchr::memrchr(b'\n', tail.trim_ascii_end()).unwrap_or(tail.len());
     let bad = |error: serde_json::Error| Error::corrupt(format!("the footer is not JSON: {error}"));
-    // Members stay as they are written, numbers of `meta` with all their digits.
+    // Keep the members as written, so that numbers in `meta` keep all their digits.
     let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
     let mut text = Members::new(&tail[..end]);
     while let Some(span) = text.next_member()? {

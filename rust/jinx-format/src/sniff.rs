@@ -61,7 +61,7 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (b"PAR1", FileKind::Parquet),
         (b"ARROW1", FileKind::Arrow),
         (b"FEA1", FileKind::Arrow),
-        // A stream begins with its first message.
+        // An Arrow stream begins with its first message.
         (b"\xff\xff\xff\xff", FileKind::Arrow),
         (b"PK\x03\x04", FileKind::Zip),
         (b"version https://git-lfs", FileKind::GitLfs),
@@ -86,7 +86,7 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (Some(b'{'), _) => FileKind::Jsonl,
         (Some(b'['), _) => FileKind::JsonArray,
         _ if path.extension().is_some_and(|ext| ext == "mds") => FileKind::Mds,
-        // A PNG begins with a byte that is a map in MessagePack.
+        // A PNG begins with a byte that MessagePack reads as a map.
         (_, Some(0x80..=0x8f | 0xde | 0xdf)) if !head.starts_with(b"\x89PNG") => FileKind::Msgpack,
         _ => FileKind::Unknown,
     }
@@ -145,7 +145,7 @@ impl FileKind {
             Self::Arrow => convert("arrow", ".arrow"),
             Self::Compressed(_) => convert("", ""),
             Self::Msgpack => convert("msgpack", ".msgpack"),
-            // The name of a main file and lines of JSON: probably its writer was stopped.
+            // The name of a main file, but lines of JSON: its writer was probably stopped.
             Self::Jsonl if path.extension().is_some_and(|ext| ext == "jinx") => {
                 Some(format!("if its writer was stopped, run: jinx repair {}", quoted(path)))
             }
@@ -175,7 +175,7 @@ fn target(path: &Path) -> std::path::PathBuf {
         out.set_extension("");
     }
     let named = out.with_extension("jinx");
-    // A file with a misleading suffix must not be converted onto itself.
+    // Do not convert a file with a misleading suffix onto itself.
     if named == path { out.with_extension("converted.jinx") } else { named }
 }
 

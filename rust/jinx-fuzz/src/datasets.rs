@@ -66,7 +66,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
         };
         NewBase { base, index: is_lines.then(|| (0..=each).collect()) }
     };
-    // 9000 positions are enough to be stored in the sidecar.
+    // 9000 positions are enough to be stored in a sidecar.
     let num_samples = if own || !has_positions { shown } else { 9000 };
     let view = NewView {
         bases: kinds.iter().map(base).collect(),
@@ -122,7 +122,7 @@ fn typed(samples: u64) -> Vec<NewColumn> {
 }
 
 fn rows() -> Vec<Value> {
-    // Any bytes give rows. These give values of every kind.
+    // Any bytes give valid rows; these give values of every kind.
     let bytes: Vec<u8> =
         (0..700u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
     let mut program = Bytes(&bytes);

@@ -84,7 +84,7 @@ fn change(bytes: &mut Vec<u8>, op: u8, others: &[u8], program: &mut Bytes<'_>) {
             drop(bytes.splice(at..at, part));
         }
         8 => {
-            // Most of the reader's decisions depend on the footer and its arrays, at the end of the file.
+            // Most of the reader's decisions depend on the footer and its arrays, which are at the end of the file.
             let back = program.below(2048).min(bytes.len());
             let at = bytes.len() - back;
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = program.byte());

@@ -40,7 +40,7 @@ impl Clusters {
                 self.join(first, second)?;
             }
         }
-        // The position of a key that occurs once has not been checked.
+        // The position of a key that occurs only once has not been checked.
         let count = self.parents.len();
         match positions.iter().find(|&&position| usize::try_from(position).map_or(true, |at| at >= count)) {
             Some(position) => Err(Error::invalid(format!("position {position} of {count} samples"))),

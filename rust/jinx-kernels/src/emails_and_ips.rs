@@ -60,7 +60,7 @@ fn next_email(text: &str, from: usize) -> Option<(usize, usize)> {
             return Some((start, at + 1 + domain));
         }
         at += 1;
-        least = at; // no address extends over another @, so a text with many @ is read once
+        least = at; // no address contains another @, so that a text with many @ is read only once
     }
 }
 

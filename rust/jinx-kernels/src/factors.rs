@@ -136,7 +136,7 @@ fn add<S: Simd>(
     let (zero, rest) = rows.split_at(columns);
     let (one, rest) = rest.split_at(columns);
     let (two, three) = rest.split_at(columns);
-    // No closures here: they would not be compiled for the instruction set.
+    // Not closures, because these would not be compiled for the instruction set.
     let ((zeros, zero_rest), (units, one_rest)) = (S::as_simd_f32s(zero), S::as_simd_f32s(one));
     let ((pairs, two_rest), (threes, three_rest)) = (S::as_simd_f32s(two), S::as_simd_f32s(three));
     let ((sums, sums_rest), (others, others_rest)) =
@@ -185,7 +185,7 @@ fn improve(one: &mut f32, two: &mut f32, products: [f32; 2], gram: [f32; 3]) -> 
 
 #[inline(always)]
 fn towards(value: &mut f32, gradient: f32, square: f32) -> f64 {
-    // Where a number is zero already, it cannot become smaller.
+    // A number that is already zero cannot become smaller.
     let off = if *value == 0.0 { gradient.min(0.0) } else { gradient };
     if square != 0.0 {
         *value = (*value - gradient / square).max(0.0);

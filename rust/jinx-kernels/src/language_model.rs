@@ -169,7 +169,7 @@ pub fn score(texts: &[&str], model: &Model, units: Units, threads: usize) -> Res
         for line in text.lines() {
             let mut is_empty = true;
             model.start(contexts);
-            // The closure never fails.
+            // The closure cannot fail.
             let _ = for_each_unit(line, units, |word| {
                 is_empty = false;
                 sum += model.step(contexts, next, model.id(word));

@@ -178,10 +178,10 @@ struct Estimates {
 }
 
 impl Estimates {
-    #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 do not occur, and would lose nothing that matters
+    #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 do not occur, and rounding them would not matter
     fn new(counts: &Counts, begin: u32) -> Self {
         let is_counted = |node: &&Node| node.order > 0 && !(node.order == 1 && node.word == begin);
-        // The count of a shorter n-gram is its number of different words before it, as Kneser-Ney smoothing requires.
+        // The count of a shorter n-gram is the number of different words before it, as Kneser-Ney smoothing requires.
         let adjusted = |node: &Node| {
             if node.order == counts.order || node.before == 0 { node.count } else { node.before }
         };
@@ -215,7 +215,7 @@ impl Estimates {
             root.probability = uniform;
             left = root.backoff();
         }
-        // A node comes after its parent and its suffix.
+        // Every node comes after its parent and its suffix.
         for (place, node) in counts.nodes.iter().enumerate().filter(|(_, node)| is_counted(node)) {
             let shorter = at(&estimates, node.suffix).map_or(0.0, |one| one.probability);
             let interpolated = at(&estimates, node.parent).map_or(0.0, |context| {

@@ -107,12 +107,12 @@ struct Minima<'a> {
     row: &'a mut [u32],
 }
 
-// Not a closure: this is inlined for sure, and so compiled for the instruction set.
+// Not a closure: this is certain to be inlined, and so is compiled for the instruction set.
 impl pulp::NullaryFnOnce for Minima<'_> {
     type Output = ();
 
     #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // zipped arrays are not made vectors
+    #[allow(clippy::needless_range_loop)] // the compiler does not vectorize zipped arrays
     fn call(self) {
         let parts = self.factors.chunks(AT_ONCE).zip(self.terms.chunks(AT_ONCE));
         for (row, (factors, terms)) in self.row.chunks_mut(AT_ONCE).zip(parts) {
@@ -148,7 +148,7 @@ fn permutations(count: usize) -> (Vec<u32>, Vec<u32>) {
     (0..count).map(|_| (next() | 1, next())).unzip()
 }
 
-#[allow(clippy::cast_possible_truncation)] // the upper half fits
+#[allow(clippy::cast_possible_truncation)] // the upper half fits into 32 bits
 fn high(number: u64) -> u32 {
     (number >> 32) as u32
 }

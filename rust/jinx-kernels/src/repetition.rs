@@ -50,7 +50,7 @@ impl Counter {
     }
 
     fn add(&mut self, key: u64) {
-        // The mask keeps only bits that fit into any usize.
+        // The masked bits fit into any usize.
         #[allow(clippy::cast_possible_truncation)]
         let mut place = (key.wrapping_mul(MIX) >> 20) as usize & self.mask;
         loop {
@@ -155,7 +155,7 @@ fn sum(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of n-grams of one text
+#[allow(clippy::cast_precision_loss)] // the counts of n-grams in one text are small
 fn share(part: u64, all: usize) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }

@@ -48,7 +48,7 @@ impl Columns {
             if seen.insert(&name).is_some() {
                 return Err(Error::corrupt("the column appears twice").in_column(&name));
             }
-            // Streaming takes a size of zero for "variable".
+            // Streaming treats a size of zero as "variable".
             let size = size.filter(|size| *size > 0);
             match size {
                 None => columns.head += 4,

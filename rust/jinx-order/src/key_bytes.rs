@@ -199,7 +199,7 @@ fn push_number(bytes: &mut Vec<u8>, value: f64, rest: i16) {
 
 /// An integer that has the order of the number.
 pub(crate) fn ordered(value: f64) -> u64 {
-    // Negative zero equals zero.
+    // Negative zero and zero are equal.
     let bits = if value == 0.0 { 0 } else { value.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }

@@ -56,7 +56,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     pub fn sort(&self, folder: &Path, memory: u64) -> Result<(PositionList, u64)> {
         let parts = self.samples.div_ceil(PART).max(1);
         let first_items = self.first_items(parts)?;
-        // Half of the memory is for items that wait. A quarter is for those that are being sorted, and one for the list.
+        // Half of the memory is for waiting items, a quarter for items being sorted, and a quarter for the list.
         let at_once = to_usize((memory / 2 / ITEM_BYTES / PART).max(1), "the number of parts")?;
         let limit = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         let mut list = PositionList::new(folder, limit, self.samples);
@@ -111,7 +111,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         let Some(start) = first_items.first() else { return Ok(Vec::new()) };
         let threads = usable_cores();
         let share = self.samples.div_ceil(SHARES * to_u64(threads)).max(BLOCK);
-        // A quarter more than the mean, so that few lists grow.
+        // A quarter more than the mean, so that few lists have to grow.
         let mean = share / self.samples.div_ceil(PART).max(1);
         let expected = to_usize(mean + mean / 4, "the items of a share")?;
         let items_of = |number: usize| {

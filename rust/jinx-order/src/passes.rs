@@ -50,7 +50,7 @@ impl Passes {
         }) {
             return Self::One;
         }
-        // Half of the memory is for the run that is read, the other half for buffers of the output.
+        // Half of the memory is for the run being read, and half for output buffers.
         let wanted = bytes.div_ceil((memory / 2).max(1));
         let by_memory = memory / RUN_BUFFER;
         let by_files =

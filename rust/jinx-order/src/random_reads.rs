@@ -38,7 +38,7 @@ fn measured(path: &Path, piece: u64) -> Result<Option<(Duration, Duration)>> {
     }
     let read = |place: u64, bytes: &mut [u8]| file.read_exact_at(bytes, place * piece).map_err(failed);
     let size = to_usize(piece, "the size of a value")?;
-    // Other places in each call: those of an earlier call are in the cache.
+    // Use other places in each call, because places from an earlier call are cached.
     let at_random = Permutation::new(places, RandomState::new().hash_one(places));
     let threads = usable_cores();
     let (mut random, mut in_order) = (Duration::ZERO, Duration::ZERO);

@@ -67,7 +67,7 @@ impl RecordForm {
 
     /// The maximum number of bytes that this number of records take in this number of pieces.
     pub fn most_bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
-        // A length takes one byte, and one more from 128 bytes on, from 128² bytes on and so on.
+        // A length takes one byte, plus one more from 128 bytes, one more from 128² bytes, and so on.
         let lengths = records.saturating_add(line_bytes / 64);
         let heads = records.saturating_mul(to_u64(self.head)).saturating_add(lengths);
         heads.saturating_add(line_bytes).saturating_add(pieces.saturating_mul(to_u64(HEAD_BYTES)))
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn no_line_of_a_piece_looks_like_one_of_a_dataset() {
-        // The bytes of the place 10 begin with a newline.
+        // The bytes of place 10 begin with a newline.
         let bytes = piece(&[10, 10, 10]);
         assert!(!bytes.windows(3).any(|window| window == b"10\n"));
     }

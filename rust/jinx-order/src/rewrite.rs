@@ -188,7 +188,8 @@ fn write_lines_in_order(
     progress: &mut Progress<'_>,
 ) -> Result<bool> {
     let has_all = job.has_all();
-    // The order of all rows of one file is read once. Otherwise, reading must not compute the places of a shuffle.
+    // For a single file, the order of all rows is read only once. Otherwise, reading must not compute a shuffle's
+    // places again.
     let is_read_again = !has_all || !writer.has_one_file_for(lines);
     let is_computed = matches!(job.order, Order::Shuffled(_));
     let list = if is_read_again && is_computed { Some(job.listed_positions()?) } else { None };

@@ -70,7 +70,7 @@ impl Division {
             return None;
         }
         let mean = (bytes / rows.max(1)).max(1);
-        // Half of the memory is for the places, the other half for the buckets that are being arranged.
+        // Half of the memory is for the places, and half for the buckets being arranged.
         let bucket_memory = memory / 2 / COPIES;
         let most_buckets_shift = u64::BITS - rows.div_ceil(MOST_BUCKETS).saturating_sub(1).leading_zeros();
         let smallest_shift = most_buckets_shift.max(FEWEST_ROWS.ilog2());
@@ -159,7 +159,7 @@ impl<'b> Buckets<'b> {
     pub fn fill(&mut self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
         let places = self.places(order)?;
         let (largest, sizes) = self.line_bytes(&places)?;
-        // Buckets of about the same size differ a little.
+        // Buckets of about the same size still differ a little.
         let most = self.division.thread_bytes;
         if largest > most + most / 4 {
             return Ok(false);
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(divided(4, 2).unwrap().threads, 2);
         assert!(divided(4, 64).unwrap().threads >= 8);
         assert_eq!(divided(1000, 64), None);
-        // The places of the rows alone would take more than half of the memory.
+        // The rows' places alone would take more than half of the memory.
         assert_eq!(Division::of(40_000_000, 1024 * MB, 256 * MB, 2), None);
     }
 }

@@ -47,7 +47,8 @@ impl Runs {
         };
         let bounds: Vec<_> = (0..count).map(|run| bound(run)..bound(run + 1)).collect();
         let limit = usize::try_from(job.memory / 16).unwrap_or(usize::MAX);
-        // The list holds samples of files and places in a run: a view may show more samples than files have.
+        // The list contains both samples of files and places in a run, because a view may show more samples than the
+        // files have.
         let largest = job.samples.count().max(samples);
         let (mut list, mut positions) = (PositionList::new(folder, limit, largest), Vec::new());
         for places in &bounds {
@@ -257,7 +258,7 @@ impl Worker {
 
     fn finish(&mut self) -> Result<()> {
         for pair in self.runs.iter_mut().filter_map(|run| run.pair.take()) {
-            // The files need no sync: after a crash nobody reads them.
+            // The files need no sync, because nobody reads them after a crash.
             pair.finish(-1)?;
         }
         Ok(())

@@ -88,7 +88,7 @@ impl Stretch {
 
     fn sort(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
-        // Comparing prefixes is usually enough: most keys are not longer, or differ there.
+        // Comparing prefixes is usually enough, because most keys are no longer than the prefix or differ within it.
         entries.sort_unstable_by(|a, b| {
             let by_prefix = a.prefix.cmp(&b.prefix);
             by_prefix.then_with(|| self.item(a).cmp(&self.item(b)))
@@ -189,7 +189,7 @@ impl Sorter {
         key: &(impl Fn(&P, usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<usize> {
         let threads = samples.len().div_ceil(ROWS_PER_THREAD).min(usable_cores());
-        // While it grows, a list may take twice its size.
+        // A growing list may take twice its size.
         let share = self.memory / 8 / threads.max(1);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
         let next = AtomicUsize::new(samples.start);
@@ -234,7 +234,7 @@ impl Sorter {
             parts.lock().unwrap_or_else(PoisonError::into_inner).push((at.get(), part));
         });
         let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Chunks are taken in order, so that the first error is always among these.
+        // Chunks are taken in order, so the first error is always among these.
         parts.sort_by_key(|(at, part)| (part.is_ok(), *at));
         for (_, part) in parts {
             let (stretch, keys, missing) = part?;

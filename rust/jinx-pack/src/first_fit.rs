@@ -60,7 +60,7 @@ impl Packer for FirstFit {
         self.leaves = window.len().next_power_of_two();
         for (tree, &capacity) in self.trees.iter_mut().zip(&self.capacities) {
             tree.clear();
-            // An unopened pack has its whole budget left. It comes after all open packs.
+            // An unopened pack has its whole budget left, and comes after all open packs.
             tree.resize(2 * self.leaves, capacity);
         }
         let mut decreasing = std::mem::take(&mut self.decreasing);

@@ -27,7 +27,7 @@ impl Lengths {
         let present = BitSet::new(capacity + 1);
         Self {
             capacity,
-            // A shifted read takes two words. One additional word lets it read at the end.
+            // A shifted read takes two words; an additional word makes this possible at the end.
             mirrored: vec![0; present.words().len() + 1],
             present,
             top: vec![NONE; capacity + 1],
@@ -96,7 +96,7 @@ impl Lengths {
     pub fn pair(&self, sum: usize) -> Option<usize> {
         let half = sum.div_ceil(2);
         let longest = self.longest_with(self, sum, half)?;
-        // A length of half the sum needs two samples. It is found last, because it is the shortest.
+        // A length of half the sum needs two samples. It would be found last, because it is the shortest of a pair.
         (2 * longest != sum || self.after(longest) != NONE).then_some(longest)
     }
 

@@ -190,7 +190,7 @@ fn comparable(column: ColumnData) -> Result<ColumnData> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
-    // Inputs may have other codes, and times of another unit: they are compared as what samples show.
+    // Inputs may have other codes, and other units of time: compare the values that samples show.
     column.with_plain_strings()
 }
 
@@ -222,7 +222,7 @@ fn key_of(value: &Bound<'_, PyAny>) -> PyResult<KeyValue<'static>> {
         let whole = value.extract::<i128>().ok();
         return Ok(match whole.filter(|whole| (i64::MIN.into()..=u64::MAX.into()).contains(whole)) {
             Some(whole) => KeyValue::Int(whole),
-            // A class of its own may have another text.
+            // A subclass may have a different `__str__`.
             None => KeyValue::Huge(Cow::Owned(value.call_method0("__index__")?.str()?.extract()?)),
         });
     }

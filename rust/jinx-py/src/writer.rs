@@ -94,7 +94,7 @@ impl WriterState {
     fn finish(&mut self, py: Python<'_>) -> Result<DatasetWriter> {
         match self.flush(py) {
             Err(error) if self.writer.as_ref().is_some_and(|writer| !writer.is_broken()) => Err(error),
-            // Always take the writer: a failed one must not keep its lock for as long as its error exists.
+            // Always take the writer, so that a failed one does not keep its lock as long as the error exists.
             flushed => {
                 let writer = self.writer.take();
                 flushed?;

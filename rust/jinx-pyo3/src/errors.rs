@@ -33,7 +33,7 @@ fn make<'py>(
     let members = PyDict::new(py);
     members.set_item("__module__", "jinx.errors")?;
     members.set_item("__doc__", doc)?;
-    // Keeps the memory layout of Python's own exceptions, which `adopt_panics` needs.
+    // Without slots, instances have the memory layout of Python's own exceptions, which `adopt_panics` needs.
     members.set_item("__slots__", ())?;
     py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, members))
 }
@@ -174,7 +174,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = match error.cause() {
         Cause::Io(kind) => return Ok(io_error(error, kind)),
         Cause::Interrupted => {
-            // A signal handler raised an exception; raise that one.
+            // A signal handler has raised an exception, so raise that one.
             if let Some(raised) = error.foreign::<PyErr>() {
                 return Ok(raised.clone_ref(py));
             }

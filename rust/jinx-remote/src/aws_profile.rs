@@ -28,7 +28,7 @@ pub(crate) fn options() -> BTreeMap<String, String> {
         "aws_access_key_id" | "aws_secret_access_key" | "aws_session_token" => Some((key, value)),
         _ => None,
     });
-    // The environment decides before the files.
+    // Environment variables override the files.
     known.filter(|(name, _)| !is_set(&name.to_ascii_uppercase().as_str())).collect()
 }
 

@@ -106,7 +106,7 @@ impl Cache {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let lock = private().create(true).truncate(false).open(directory.join("lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockShared)?;
-        // The time of the lock file says when the object was last used.
+        // The modification time of the lock file is the time of the object's last use.
         lock.set_modified(std::time::SystemTime::now())?;
         Ok(lock)
     }
@@ -165,7 +165,7 @@ impl Cache {
             Err(rustix::io::Errno::WOULDBLOCK) => return Claimed::Busy,
             Err(_) => return Claimed::Refused,
         }
-        // The last holder of the lock may have renamed the file before we locked it.
+        // The previous holder of the lock may have renamed the file before we locked it.
         let is_ours = match (file.metadata(), fs::metadata(&temporary)) {
             (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
             _ => false,
@@ -290,7 +290,7 @@ pub(crate) fn remove_unused(object: &Path) -> u64 {
             freed += bytes;
         }
     }
-    // A process that opens the object now makes both again.
+    // A process that opens the object now creates both again.
     let _ = fs::remove_file(object.join("lock"));
     let _ = fs::remove_dir(object);
     freed

@@ -54,7 +54,7 @@ impl Size {
             return true;
         }
         let Ok(mut counted) = self.counted.lock() else { return false };
-        // Another thread has made room meanwhile, or there was none a moment ago.
+        // Another thread may have made room since the first attempt.
         if self.try_reserve(bytes, chunk) {
             return true;
         }

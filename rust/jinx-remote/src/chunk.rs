@@ -83,7 +83,7 @@ impl CachedChunk {
                 return Found::Bytes(bytes);
             }
             match cache.claim(object, number) {
-                // The last owner of the chunk may have finished just before.
+                // The previous owner of the chunk may have finished just before.
                 Claimed::Ours(claim) => match find() {
                     Some(bytes) => {
                         claim.release();
@@ -107,7 +107,7 @@ impl CachedChunk {
             }
         };
         let (cache, copy) = (self.cache, bytes.clone());
-        // Nobody waits for the write: a chunk that is not written is fetched again.
+        // Nobody waits for this write: a chunk that is not written is just fetched again.
         tokio::task::spawn_blocking(move || cache.write(claim, &copy));
         Ok(bytes)
     }

@@ -34,7 +34,7 @@ impl Target {
     pub(crate) fn new(url: &str, settings: &Arc<Settings>) -> Result<Self> {
         let url = ObjectUrl::parse(url)?;
         let invalid = |_| Error::invalid("the URL has a part that no object can have");
-        // Keys of stores are text; those of web servers are parts of URLs already.
+        // Keys of stores are plain text; those of web servers are already parts of a URL.
         let key = match url.scheme {
             Scheme::Http => Key::from_url_path(&url.key),
             _ => Key::parse(&url.key),
@@ -191,12 +191,12 @@ pub(crate) async fn fetch_end(
                         Counters::add(&COUNTERS.fetched_bytes, to_u64(bytes.len()));
                         bytes
                     }
-                    // A body that ends early is not resumed, because the store resumes only ranges with a known begin.
+                    // A response that ends early is not resumed here: the store resumes only ranges with a known start.
                     _ => fetch(client, key, &pinned, range.clone()).await?,
                 };
                 return whole(pinned, range, bytes);
             }
-            // The empty object has no last byte.
+            // An empty object has no last byte.
             Err(error) if error.to_string().contains("416") => {}
             Err(error) => return Err(failure(&error)),
         }

@@ -35,7 +35,7 @@ impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             stall_time: settings.stall_time,
-            // Time must be left for the request that comes after it.
+            // The longest pause must leave time for the request after it.
             longest_pause: if settings.retries == 0 { Duration::ZERO } else { settings.retry_time / 2 },
             authorization: None,
         }
@@ -56,7 +56,7 @@ impl Connector {
             .http1_only()
             .tls_backend_preconfigured(tls)
             .connect_timeout(self.stall_time)
-            // There is no limit on the whole body, which may be long: only on waiting for its next part.
+            // No limit on the time for the whole body, which may be long, but only on the wait for its next part.
             .read_timeout(self.stall_time)
             .redirect(Policy::custom(followed))
             .default_headers(self.authorization.iter().map(|value| (AUTHORIZATION, value.clone())).collect())
@@ -121,7 +121,7 @@ impl HttpService for Counting {
             let silent = || std::io::Error::other("no metadata endpoint answers here");
             tokio::time::timeout(METADATA_TIME, self.client.call(request))
                 .await
-                // This kind of error is not tried again.
+                // Errors of this kind are not retried.
                 .unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Unknown, silent())))
         } else {
             self.client.call(request).await
@@ -136,7 +136,7 @@ impl HttpService for Counting {
             match is_overloaded(answer.status()) {
                 true => {
                     process.turns.complain();
-                    // The request is repeated when the pause is over.
+                    // The caller repeats the request after the pause.
                     if let Some(pause) = pause_of(answer.headers()) {
                         tokio::time::sleep(pause.min(self.longest_pause)).await;
                     }

@@ -13,7 +13,7 @@ pub(crate) struct Mark(String);
 
 impl Mark {
     pub(crate) fn new() -> Self {
-        // Without this, forked processes would draw the same numbers.
+        // Without this, forked processes would have the same random numbers.
         let random = || RandomState::new().hash_one(std::process::id());
         Self(format!("{:016x}{:016x}", random(), random()))
     }

@@ -86,7 +86,7 @@ impl RemoteObject {
 
     fn cached_chunk(&self, process: &'static Process, range: &Range<u64>) -> Option<CachedChunk> {
         let cache = self.cache.as_ref().filter(|_| CachedChunk::is_one(range, self.pinned.size))?;
-        // Without the lock, other processes may remove the chunks, which are then fetched again.
+        // Without the lock, other processes may remove the chunks; then they are fetched again.
         self.kept.get_or_init(|| cache.keep(self.id).ok());
         Some(CachedChunk { process, cache: Arc::clone(cache), object: self.id, range: range.clone() })
     }
@@ -266,7 +266,7 @@ impl Blocks for RemoteObject {
                 return Ok(bytes);
             }
             None => {
-                // Sequential reads go chunk by chunk.
+                // Sequential reads use whole chunks.
                 if !CachedChunk::is_one(&expected.range, self.pinned.size)
                     && let Some(bytes) = self.in_cache(process, &range)
                 {
@@ -282,7 +282,7 @@ impl Blocks for RemoteObject {
     }
 
     fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // Neighbours are one request, and all requests are on their way before the first is waited for.
+        // Adjacent ranges share a request, and all requests are sent before waiting for the first.
         self.will_need(ranges, Density::Sparse);
         ranges.iter().map(|range| self.read(range.clone())).collect()
     }
@@ -295,7 +295,7 @@ impl Blocks for RemoteObject {
 
     fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let Ok(process) = Process::here() else { return };
-        // Without a cache, bytes fetched for later reads would be forgotten before they are read.
+        // Without a cache, bytes fetched for later reads would be dropped before they are read.
         let is_dense = density == Density::Dense
             && (self.cache.is_some() || self.target.settings.memory_bytes >= DENSE_BYTES);
         let planned = match is_dense {

@@ -161,7 +161,7 @@ fn state_of(target: &Target, meta: &ObjectMeta) -> ObjectState {
         url: format!("{}/{}", target.url.root, meta.location),
         size: meta.size,
         tag: tag(target.url.scheme, &meta.e_tag, &meta.version),
-        // Microseconds of this century are exact.
+        // A float holds the microseconds of this century exactly.
         #[expect(clippy::cast_precision_loss)]
         modified: modified as f64 / 1e6,
     }
@@ -187,7 +187,7 @@ async fn get(
     let options = GetOptions { range: range.map(GetRange::Bounded), if_match, ..GetOptions::default() };
     let answer = client.get_opts(&key, options).await.map_err(|error| failure(&error))?;
     let found = tag(scheme, &answer.meta.e_tag, &answer.meta.version);
-    // Some servers ignore the condition.
+    // Some servers ignore the condition, so check it again.
     if wanted.is_some_and(|wanted| wanted != found) {
         return Err(replaced());
     }
@@ -235,14 +235,14 @@ async fn put(
         if !is_conflict && !is_unknown(&failure(&refused)) {
             return Err(failure(&refused));
         }
-        // An earlier attempt, of this loop or of the client, may have written the object.
+        // An earlier attempt, by this loop or by the client, may have written the object.
         let found = head(client.as_ref(), &key).await;
         if let Some(found) = found.as_ref().filter(|found| mark.is_in(found)) {
             return Ok(tag(scheme, &found.meta.e_tag, &found.meta.version));
         }
         match condition {
             Condition::Matches(_) if is_conflict => return Err(replaced()),
-            // The object may be gone again.
+            // The object may have been removed again.
             Condition::Absent if is_conflict && found.is_some() => return Err(exists()),
             _ if attempts == 0 => return Err(failure(&refused)),
             _ => {}

@@ -40,7 +40,7 @@ impl Process {
             match slot.get() {
                 Some(process) if process.id == id => return Ok(process),
                 Some(parent) => slot = &parent.child,
-                // Another thread may have been faster: then its own is used, and ours ends.
+                // Another thread may have been faster: then use its process state, and end ours.
                 None => drop(slot.set(Box::new(Self::start(id)?))),
             }
         }

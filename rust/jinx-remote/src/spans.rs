@@ -116,7 +116,7 @@ impl Kept {
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         let spans = self.objects.get(&object)?;
         let before = spans.range(..=range.start).rev().take(LOOKED_AT).map(|(_, span)| span);
-        // The chunk around the start may begin before many small spans.
+        // A chunk-sized span that covers the start may begin before many small spans.
         let chunk = spans.get(&(range.start / CHUNK_BYTES * CHUNK_BYTES));
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
         before.chain(chunk).find(covers).cloned()
@@ -127,7 +127,7 @@ impl Kept {
             Arc::new(Span { range: range.clone(), answer: Mutex::default(), arrived: Condvar::default() });
         self.bytes += range.end - range.start;
         self.order.push_back((object, Arc::clone(&span)));
-        // A span that began here is forgotten: it was shorter, or has failed.
+        // An older span with the same start is replaced: it was shorter, or has failed.
         self.objects.entry(object).or_default().insert(range.start, Arc::clone(&span));
         while self.bytes > limit && self.order.len() > 1 {
             self.forget_oldest();

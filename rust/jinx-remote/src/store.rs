@@ -81,7 +81,7 @@ impl RemoteStore {
         }
         let open = |directory: PathBuf| Cache::open(&directory, self.settings.cache_bytes).map(Arc::new);
         let cache = match self.settings.cache.directory().map(open).transpose() {
-            // Not every machine has a home directory to write into.
+            // Ignore this: not every machine has a writable home directory.
             Err(_) if self.settings.cache == CachePlace::Default => None,
             opened => opened?,
         };
@@ -112,7 +112,7 @@ impl RemoteStore {
     fn begin(&self, process: &'static Process, url: &str) -> Result<Receiver<Result<Opened>>> {
         let target = Target::new(url, &self.settings)?;
         let (client, key) = (target.client(process)?, target.key.clone());
-        // Azure has no suffix ranges.
+        // Azure does not support suffix ranges.
         let has_suffix_ranges = target.url.scheme != Scheme::Az;
         let has_header = is_sidecar(url);
         let most = if has_header { SIDECAR_END_BYTES } else { END_BYTES };
@@ -149,7 +149,7 @@ impl RemoteStore {
     }
 
     fn taken(&self, url: &str) -> Option<Receiver<Result<Opened>>> {
-        // After a fork, the lock may be held by a thread that this process does not have.
+        // After a fork, the lock may be held by a thread that does not exist in this process.
         let mut early = self.early.0.try_lock().ok()?;
         let receiver = early.1.remove(url);
         receiver.filter(|_| early.0 == std::process::id())
@@ -189,7 +189,7 @@ impl Store for RemoteStore {
             Some(receiver) => receiver,
             None => {
                 let receiver = self.begin(process, url)?;
-                // Most files have a sidecar, and it is opened next.
+                // Most files have a sidecar, which is opened next.
                 if let Some(sidecar) = sidecar_of(url) {
                     self.begin_early(process, &sidecar);
                 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// # Errors
 /// The errors of rustls, for a provider without the usual protocol versions.
 pub(crate) fn configuration() -> Result<ClientConfig, Error> {
-    // Another part of the program may have chosen a provider, which is then used.
+    // Another part of the program may have chosen a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let provider = CryptoProvider::get_default()
         .map_or_else(|| Arc::new(rustls::crypto::ring::default_provider()), Arc::clone);

@@ -115,7 +115,7 @@ mod tests {
             turns.complain();
             turns.complain();
             assert_eq!(turns.limit(), MOST / 2);
-            // All requests are under way: those that end first are not replaced.
+            // All requests are in progress; those that end first are not replaced.
             held.truncate(MOST / 2 + 1);
             assert_eq!(turns.semaphore.available_permits(), 0);
             held.truncate(MOST / 2);

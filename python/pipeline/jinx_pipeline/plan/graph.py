@@ -16,10 +16,10 @@ from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
 Kind = Literal["source", "map", "merge", "look", "decide", "gather", "store", "join", "pack"]
 
-# Digits of an id: enough for a million nodes without a collision.
+# The number of hexadecimal digits of an id: enough for a million nodes without a collision.
 _DIGITS: Final = 12
 _PREFIX_CHARACTERS: Final = 24
-# The run stops after this many failures of a task whose rows cannot be left out.
+# The run stops after a task whose rows cannot be left out has failed this many times.
 _FATAL_STRIKES: Final = 5
 # Kinds of nodes that write outputs.
 WRITERS: Final[tuple[Kind, ...]] = ("join", "pack")

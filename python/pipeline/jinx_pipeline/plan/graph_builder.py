@@ -87,7 +87,7 @@ class _Builder:
         read = [*_all_inputs(recipe), *(reader.after for reader in (*recipe.steps, *recipe.all_outputs))]
         self._readers = Counter(_plain(port) for ports in read for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
-        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source.
+        # For each node: the source or decision from which its blocks come, and whether its rows are rows of a source.
         self._origins: dict[str, str] = {}
         self._domains: dict[str, str] = {}
         self._has_base: dict[str, bool] = {}
@@ -114,7 +114,7 @@ class _Builder:
         elif operator.kind in GLOBAL_KINDS:
             self._ends[StepPort(step)] = self._add_decision(step, self._chain_of(inputs, after))
         elif ports:
-            # Rows that earlier operators drop must not reach its ports, so it has a node of its own.
+            # A filter with ports has a node of its own: rows that earlier operators drop must not reach the ports.
             chain = _Chain(self._streams(inputs), [step], after=after)
             last = self._closed(chain, ports=("out", *ports))
             for port in last.ports:
@@ -140,7 +140,7 @@ class _Builder:
             if operator.kind == "sink" and not self._readers[StepPort(step)]:
                 self._stream_of(StepPort(step))
 
-    # Chains.
+    # Methods for chains.
 
     def _chain_of(self, inputs: tuple[StepPort, ...], after: tuple[Stream, ...]) -> _Chain:
         """The chain that an operator extends, or a new one."""
@@ -174,7 +174,7 @@ class _Builder:
         have_base = all(self._has_base[stream.node] for stream in streams)
         return tuple(
             Stream(self._closed(_Chain((stream,)), has_base=have_base).id)
-            # The rows of a source or decision are in no parts.
+            # The rows of a source or decision are not stored in parts.
             if self._origins[stream.node] == stream.node or self._has_base[stream.node] != have_base
             else stream
             for stream in streams
@@ -270,14 +270,14 @@ class _Builder:
             rows = self._findings.batch_rows(places, self._pools.get(pool, []), rows, self._memory.get(pool))
         return rows
 
-    # Operators that look at all rows.
+    # Methods for operators that look at all rows.
 
     def _add_decision(self, step: int, chain: _Chain, store: PlanNode | None = None) -> _Chain | Stream:
         """Add the nodes for the keys of all rows, the tasks over them and the decision; returns what follows it."""
         operator, group = self._operators[step], chain.group
         makes_groups = group is not None and self._operators[group].kind == "grouper" and not chain.places
         if operator.kind == "aggregator" and makes_groups:
-            chain.group = step  # the aggregator reads the groups themselves
+            chain.group = step  # the aggregator itself reads the groups
             return chain
         is_keyed = isinstance(operator, Keyed)
         rows = self._closed(chain, keys_of=step if is_keyed else None)
@@ -301,7 +301,7 @@ class _Builder:
         reads = (Stream(decide.id),)
         if operator.kind in {"grouper", "aggregator"}:
             return _Chain(reads, group=step)
-        # The last phase of the operator edits samples.
+        # Here the last phase of the operator edits samples.
         return _Chain(reads, [step]) if is_edited else reads[0]
 
     def _add_look(self, step: int, operator: Partitioned, rows: PlanNode, store: PlanNode | None) -> PlanNode:
@@ -343,12 +343,12 @@ class _Builder:
             )
         )
 
-    # Ids.
+    # Methods for ids.
 
     def _map_facts(self, node: PlanNode) -> list[Any]:
         """Everything that determines the rows that a node of operators makes."""
         recipe, operators = self._recipe, self._operators
-        # In the order of the recipe: the order in which filters run does not change which rows remain.
+        # Sort by the order in the recipe: the order in which filters run does not change which rows remain.
         places = sorted(node.operators)
         depends_on_batch = any(operators[place].depends_on_batch for place in places)
         return [
@@ -409,7 +409,7 @@ def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
     return [*recipe.step_inputs, *(output.inputs for output in recipe.all_outputs)]
 
 
-# Checks that steps fit together.
+# Functions that check whether steps fit together.
 
 
 def _checked_order(recipe: Recipe) -> list[int]:
@@ -468,7 +468,7 @@ def _ports_of(recipe: Recipe, step: int | None) -> tuple[str, ...]:
     operator = None if step is None else recipe.steps[step].operator
     if operator is None or operator.kind in GLOBAL_KINDS:
         return ("out",)
-    # Code that is not loaded may be a filter.
+    # Code that is not loaded yet may turn out to be a filter.
     if isinstance(operator, Filter | UnloadedOperator) and not recipe.measure_only:
         return ("out", "kept", "dropped", "failed")
     return ("out", "failed")

@@ -46,13 +46,13 @@ from jinx_pipeline.store.mirror import (
 )
 from jinx_pipeline.store.mirror_store import store_at
 
-# Formats that are converted first: then only a broken line is lost, not the file, and workers need not index or scan
-# the file.
+# The suffixes of formats that are converted first. Then a broken line loses only itself, and workers need not index the
+# file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
 # Characters that the paths of bases in saved views may not contain.
 _UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]")
-# The suffix of the directory of a conversion until it is done.
+# The suffix of a conversion's directory until it is complete.
 UNFINISHED: Final = ".work"
 
 Convert = Callable[[str, Path, Path], None]
@@ -201,7 +201,7 @@ def needs_conversion(path: str) -> bool:
     except UnsupportedError:
         return True
     except JinxError:
-        # A directory or pattern of other files; the conversion reports whether they can be read.
+        # A directory or pattern of other files; converting it shows whether they can be read.
         return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
 
@@ -215,7 +215,7 @@ def columns_told_by(path: str) -> set[str] | None:
     if "://" in path:
         return None
     names: set[str] = set()
-    # Unreadable samples are left out when the source is converted.
+    # Unreadable samples are skipped here, and left out when the source is converted.
     with suppress(JinxError):
         for number, sample in enumerate(jinx.stream(path)):
             if number == _FIRST_SAMPLES:
@@ -242,7 +242,7 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
     """
     target = inputs_dir / query.name
     if not exists(target / "jinx.json"):
-        # A file of an earlier process is not complete.
+        # A directory from an earlier process is incomplete.
         shutil.rmtree(target, ignore_errors=True)
         inputs_dir.mkdir(parents=True, exist_ok=True)
         if isinstance(query, LateQuery):
@@ -346,7 +346,7 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     if not recipe.exports:
         return
     named = [source.path for source in recipe.sources]
-    files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
+    files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a str
     shown = [file for path in paths for file in files_of(jinx.open(path))]
     needed = [file.path for step in recipe.steps for file in step.operator.needed_files]
     code = [*recipe.options.custom_operators, *([] if recipe.file is None else [recipe.file])]
@@ -379,7 +379,7 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
             ends_a_line = file.read(1) == b"\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     if old["format"] == "converted":
-        return False  # it is unknown which of the samples were there before
+        return False  # it is not known which of the samples are old
     ids = old.get("ids") or [None]
     files: list[str] = old.get("files") or []
     begins = new["ids"][: len(ids)] == ids and (new.get("files") or [])[: len(files)] == files
@@ -389,7 +389,7 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
 def _fingerprint(path: str) -> str:
     """A digest of a source without an identity: of names, sizes and times of its files, or of a server's answer."""
     if is_remote(path) and not any(wildcard in path for wildcard in "*?["):
-        with suppress(FileNotFoundError):  # a directory, or nothing
+        with suppress(FileNotFoundError):  # a directory, or no object
             info = patiently(lambda: object_store().head(path))
             return sha256(repr((path, info.size, info.tag)).encode()).hexdigest()[:16]
     if "://" in path:
@@ -398,7 +398,7 @@ def _fingerprint(path: str) -> str:
     if root.is_dir():
         files = sorted(file for file in root.rglob("*") if file.is_file())
     else:
-        files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a string
+        files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a str
     return sha256(repr(list(map(_file_facts, files))).encode()).hexdigest()[:16]
 
 

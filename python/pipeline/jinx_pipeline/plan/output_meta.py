@@ -17,7 +17,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity
 
 MEMBER: Final = "jinx_pipeline"
-# Operators of these kinds may change any column if they declare none.
+# If an operator of these kinds declares no columns, it may change any.
 _EDITING = frozenset({"mapper", "splitter", "aggregator"})
 
 
@@ -73,7 +73,7 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
     if dataset is None:
         return {}
     with TemporaryDirectory(dir=folder) as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # copies of rows warn about different Arrow schemas
+        warnings.simplefilter("ignore")  # copying rows warns about different Arrow schemas
         with jinx.Writer(Path(temporary) / "empty.jinx") as writer:
             writer.copy(dataset, [])
         return jinx.open(Path(temporary) / "empty.jinx").info().meta

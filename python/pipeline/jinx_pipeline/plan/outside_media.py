@@ -17,9 +17,9 @@ from jinx_pipeline.sample.media import Media, MediaError
 from jinx_pipeline.sample.roles import ROLES, Role
 
 _SAMPLES: Final = 64
-# Samples with embedded media are read to find paths, up to this many bytes.
+# Up to this many bytes of samples with embedded media are read to find paths.
 _READ_BYTES: Final = 16_000_000
-# Enough for an estimate: on a network disk, each file takes a while.
+# This number of files is enough for an estimate; on a network disk, each file takes a while.
 _FILES: Final = 256
 _SEED: Final = 0
 _THREADS: Final = 16

@@ -10,7 +10,7 @@ from jinx._convert.inputs import find_inputs
 from jinx._convert.splits import splits_of
 
 PIECE_BYTES: Final = 128_000_000
-# Suffixes of files in which each line is a sample.
+# The suffixes of files in which each line is a sample.
 LINES: Final = (".jsonl", ".ndjson", ".jsonlines")
 _CHUNK: Final = 1 << 20
 

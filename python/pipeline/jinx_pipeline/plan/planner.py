@@ -210,7 +210,7 @@ def _unmet_resources(recipe: Recipe, lacks: Callable[[Resources], str | None]) -
 
 def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
     if recipe.has_branches:
-        return  # a step may read what a later step makes
+        return  # a step may read what a step further down makes
     known = set(columns)
     for step in recipe.steps:
         operator = step.operator
@@ -229,7 +229,7 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
         if isinstance(operator, Aggregator) and operator.columns_made is not None:
             known = set(operator.columns_made)
         elif operator.kind in {"aggregator", "splitter"} or (operator.kind == "mapper" and not operator.writes):
-            return  # its columns are unknown until it runs
+            return  # an operator's columns are unknown until it runs
 
 
 def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
@@ -291,7 +291,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     places = [place for place in (node.group, *node.operators, node.keys_of) if place is not None]
     before = operators[: min(places, default=len(operators))]
     if node.group is not None and before and before[-1].kind == "grouper":
-        before.pop()  # the grouper, whose groups an aggregator takes unchanged
+        before.pop()  # a grouper: the aggregator after it takes the groups unchanged
     needs = node_resources(recipe, node)
     files = {str(Path(path).absolute()) for place in places for path in operators[place].digested_files}
     digests = {path: small_file_digest(path) for path in sorted(files)}

@@ -11,16 +11,16 @@ from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe
 
-# The run of a shorter input would finish before a probe.
+# With fewer rows, the run would finish before a probe does.
 MIN_ROWS: Final = 2_000
 PROBE_ROWS: Final = 256
-# After these operators the samples are no longer those of the input.
+# After operators of these kinds, the samples are no longer those of the input.
 _ENDS: Final = frozenset({"grouper", "aggregator", "join"})
-# Rows of the same input differ: a batch may need this many times the measured memory.
+# Rows of the same input vary in size: a batch may need this many times the measured memory.
 _HEADROOM: Final = 2
-# Allows for the texts that operators changed in a block, which are held until they are written.
+# Memory for the texts in a block that operators have changed, which are kept until they are written.
 _BLOCK_BYTES: Final = 64_000_000
-# With fewer rows in a batch, operators lose more time than another worker would save.
+# With fewer rows per batch, operators lose more time than an additional worker would save.
 _FEW_ROWS: Final = 8
 
 

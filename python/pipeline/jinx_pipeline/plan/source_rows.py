@@ -9,7 +9,7 @@ from typing import Final
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.inputs import Input
 
-# Stands for the operator in reports of unreadable rows of the sources.
+# In reports of unreadable rows of the sources, this replaces the name of an operator.
 READING: Final = "reading the input"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Stands for the operator in the activity of the worker.
+# In the worker's activity, this replaces the name of an operator.
 _WRITING = "writing the output"
 
 

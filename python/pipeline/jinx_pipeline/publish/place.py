@@ -59,7 +59,7 @@ def _name_file(staged: Path, out: Path) -> None:
         os.link(staged, out)
     except FileExistsError:
         raise
-    except OSError:  # the file system has no hard links
+    except OSError:  # the file system does not support hard links
         staged.rename(out)
     else:
         staged.unlink()

@@ -17,7 +17,7 @@ class Publications:
 
     def __init__(self, publications: Sequence[Publication]) -> None:
         self._all = list(publications)
-        # The outputs that are at their paths, with all rows.
+        # The outputs that are complete and at their final paths.
         self._present: dict[int, Published] = {}
 
     @property

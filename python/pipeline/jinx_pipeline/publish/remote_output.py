@@ -82,7 +82,7 @@ class RemoteDirectory(DirectoryOutput):
             else:
                 patiently(lambda: object_store().put_if_match(url, data, before.tag))
         except (FileExistsError, MismatchError):
-            # After a failed call, the manifest may be our own.
+            # The call may have succeeded although it failed here: then the manifest is our own.
             if patiently(lambda: object_store().get(url)).data != data:
                 raise FileExistsError(url) from None
 
@@ -97,7 +97,7 @@ class RemoteDirectory(DirectoryOutput):
         super().remove_parts()
         remove_parts(self._read)
         if self._export.append:
-            return  # nothing was replaced, and other runs may be about to append shards that no manifest names yet
+            return  # nothing was replaced, and other runs may be about to append shards that are not in a manifest yet
         url = self._export.path
         listed = patiently(lambda: object_store().list(url, recursive=False))
         named = {shard["name"] for shard in json.loads(fetched(self._manifest_path).read_bytes())["shards"]}
@@ -118,7 +118,7 @@ class RemoteDirectory(DirectoryOutput):
         return [json.loads(fetched(self._parts / name).read_bytes()) for name in names]
 
     def _is_complete(self) -> bool:
-        return False  # committed tasks are not run again anyway
+        return False  # in any case, committed tasks do not run again
 
     @property
     def _manifest_path(self) -> Path:
@@ -200,6 +200,6 @@ def joined_manifest(manifests: Sequence[Mapping[str, Any]], generation: int) -> 
     }
     whole.pop("digest")
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))[:-1]
-    # XXH3-64, which is the low half of XXH3-128 for more than 240 bytes.
+    # XXH3-64 equals the low half of XXH3-128 for more than 240 bytes.
     digest = _core.hash_bytes(text.encode())[16:]
     return f'{text},"digest":"{digest}"}}'.encode()

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import jinx
 
-# If no size is requested, a part of at least this size becomes a shard unchanged, so nothing is written twice. Smaller
-# parts are joined, since shards of a few megabytes are slow to open and to list.
+# If no shard size is requested, each part of at least this size becomes a shard unchanged, so that nothing is written
+# twice. Smaller parts are joined, because shards of a few megabytes are slow to open and to list.
 SMALLEST_SHARD: Final = 16_000_000
 
 

@@ -65,10 +65,10 @@ class StagedOutput(ABC):
         self._writers = writers
         self._begun = begun
         self._parts = ledger.directory.parts
-        # Parts to remove once a task is committed.
+        # The parts that can be removed once a task is committed.
         self._used: dict[tuple[Kind, int], list[Path]] = {}
 
-    # Whether the tasks write the output directly at its path, where an earlier process may have left one.
+    # Whether tasks write the output directly at its final path, where an earlier process may have left some of it.
     may_be_partly_there = False
 
     @abstractmethod
@@ -107,7 +107,7 @@ class StagedOutput(ABC):
         """Whether the results of the tasks are still there, so that the output can be made of them once more."""
         return True
 
-    def begin_again(self) -> None:  # noqa: B027 - nothing, unless an output is made in steps
+    def begin_again(self) -> None:  # noqa: B027 - only outputs that are made in steps need this
         """Remove what was made for an output that has changed since; the results of the tasks stay."""
 
     def committed(self, kind: Kind, block: int) -> None:
@@ -176,7 +176,7 @@ class StagedFile(LocalOutput):
     def pack_tasks(self) -> Tasks:
         """The task that writes the output."""
         parts = [(self._path(piece), piece.rows_out) for block in self._blocks for piece in block]
-        # Parts that are not views hold the samples themselves.
+        # Parts that are not views contain the samples themselves.
         base = self._base if not parts or parts[0][0].suffix == ".jinx" else ()
         self._hidden.mkdir(exist_ok=True)
         work = ExportWork(self._export, self._writer, f"{self._hidden}/")
@@ -277,7 +277,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
         """Make one dataset from the shards."""
         staged, out = self.staged(), Path(self._export.path)
         if is_assembled(staged):
-            assemble(staged, [])  # removes leftovers of an earlier process
+            assemble(staged, [])  # remove leftovers of an earlier process
             return staged
         places, shards = self._places, self._shards
         if not shards:
@@ -288,7 +288,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
             shards = [out, *shards]
         for number, shard in enumerate(shards):
             place = place_of(staged, number, len(shards))
-            # The own shards stay where they are if others may change the output meanwhile.
+            # If other runs may change the output meanwhile, link our own shards instead of moving them.
             if not place.exists() and (shard == out or self._export.append):
                 link_dataset(shard, place)
         assemble(staged, shards)

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import jinx
 
-# The memory of the vectors that are read at a time, as float64.
+# Memory for the vectors that are read at a time, as float64.
 _BLOCK_BYTES = 16 << 20
 _BLOCK_ROWS = 1 << 14
 
@@ -69,7 +69,7 @@ def _vectors(column: "jinx.Dataset", path: Path) -> Any:
 def _block(block: "jinx.Dataset") -> tuple[Any, Any] | None:
     """A mask of missing values, and the others as float32 of shape (n, width); None if they are no vectors."""
     (name,) = block.column_names
-    # Python's parser of lists is several times as fast as Arrow's types are found.
+    # Parsing lists in Python is several times as fast as having Arrow infer their types.
     values: list[Any] = [sample.get(name) for sample in block.take(range(len(block)), [name])]
     missing = np.array([value is None for value in values])
     there = [value for value in values if value is not None]
@@ -77,7 +77,7 @@ def _block(block: "jinx.Dataset") -> tuple[Any, Any] | None:
         return missing, np.empty((0, 0), np.float32)
     try:
         wide = np.array(there)
-    except ValueError:  # of several lengths
+    except ValueError:  # the lengths differ
         return None
     if wide.ndim != 2 or wide.dtype.kind != "f" or not wide.shape[1]:  # noqa: PLR2004 - two dimensions: vectors
         return None

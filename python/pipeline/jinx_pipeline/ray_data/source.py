@@ -51,7 +51,7 @@ class JinxDatasource(_ray_data.Datasource):
         self._binary: list[str] = []
         if blobs == "references":
             self._binary = [name for name in self._names if "bytes" in str(dataset.schema[name])]
-        dataset.select_columns(self._names)  # an unknown column is an error here, not in a task
+        dataset.select_columns(self._names)  # raises an error for an unknown column here instead of in a task
         self._rows = len(dataset)
         info = dataset.select_columns([name for name in self._names if name not in self._binary]).info()
         self._bytes = info.bytes + (0 if self._binary else info.sidecar_bytes)

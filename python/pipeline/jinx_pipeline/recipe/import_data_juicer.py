@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Keys of Data-Juicer's recipes that concern running; our recipes have their own options for this.
+# Keys of Data-Juicer's recipes that concern the run; our recipes have their own options for these.
 _OF_THE_RUN = [
     "project_name",
     "executor_type",
@@ -36,7 +36,7 @@ _OF_THE_RUN = [
     "auto_num",
     "hpo_config",
 ]
-# Keys that may change the result, with the default value of each, which does not.
+# Keys that may change the result, each with its default value; with this value, the key can be ignored.
 _WITH_DEFAULTS: dict[str, Any] = {
     "suffixes": [],
     "eoc_special_token": "<|__dj__eoc|>",
@@ -46,7 +46,7 @@ _WITH_DEFAULTS: dict[str, Any] = {
     "keep_hashes_in_res_ds": False,
     "load_dataset_kwargs": {},
 }
-# Parameters of all Data-Juicer operators for the needs of workers.
+# Parameters of all Data-Juicer operators for resources, with our names.
 _NEEDS = {
     "num_cpus": "cpus",
     "cpu_required": "cpus",
@@ -55,7 +55,7 @@ _NEEDS = {
     "memory": "memory",
     "mem_required": "memory",
 }
-# Other parameters of all Data-Juicer operators; here the planner, the worker or the recipe decides.
+# Other parameters of all Data-Juicer operators. Here, the planner, the worker or the recipe decides instead.
 _OF_ALL_OPERATORS = [
     *_NEEDS,
     "num_proc",
@@ -70,7 +70,7 @@ _OF_ALL_OPERATORS = [
     "index_key",
     "auto_op_parallelism",
 ]
-# Parameters that choose an implementation with the same result, or limit its resources.
+# Parameters that select an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
     "accelerator_type",
     "enable_vllm",
@@ -104,7 +104,7 @@ _OF_IMPLEMENTATIONS = [
     "task_memory",
     "memory_per_sample",
 ]
-# Operators that Data-Juicer has twice, for Ray and without it.
+# Operators that Data-Juicer has in two versions, for Ray and without it.
 _FOR_RAY = {
     "ray_bts_minhash_cpp_deduplicator": "document_minhash_deduplicator",
     "ray_bts_minhash_deduplicator": "document_minhash_deduplicator",
@@ -318,7 +318,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], conve
         sources = [
             {"path": path, "weight": float(weight)} for weight, path in zip(words[::2], words[1::2], strict=True)
         ]
-    except ValueError:  # a single path, perhaps with spaces
+    except ValueError:  # a single path, which may contain spaces
         sources = []
     if sources:
         dataset["sources"] = sources
@@ -390,9 +390,9 @@ def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported
     requests: dict[str, Any] = {}
     for theirs, ours in _NEEDS.items():
         value = values.get(theirs)
-        if not value or value == -1:  # the planner decides, as in Data-Juicer
+        if not value or value == -1:  # the planner decides, as it does in Data-Juicer
             continue
-        # In Data-Juicer, a plain number is in GiB.
+        # In Data-Juicer, a plain number means GiB.
         try:
             amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
             Resources().updated({ours: amount})

@@ -172,7 +172,7 @@ def with_requests(
             resources = needs_of(step.operator).updated(resources)
         except ValueError as error:
             raise RequestError("resources", str(error)) from None
-    if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - of a recipe
+    if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - the value may come from a recipe
         raise RequestError("resources", f"resources is a mapping with cpus, gpus and memory, not {resources!r}")
     if batch_rows is not None and (type(batch_rows) is not int or batch_rows < 1):
         raise RequestError("batch_rows", f"batch_rows is a whole number of at least 1, not {batch_rows!r}")
@@ -450,6 +450,6 @@ def _shown(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=_sorted_members))
     except (TypeError, ValueError):
-        # Addresses are left out, because they differ in each process; the digest of the operator covers the objects
+        # Leave out memory addresses, because they differ in each process. The digest of the operator covers the objects
         # themselves.
         return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]

@@ -80,7 +80,7 @@ class _Checker:
     ) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
-        # Sections that begin with `x-` hold anchors, as in Compose files.
+        # Sections that begin with `x-` are for YAML anchors, as in Compose files.
         children = {name: child for name, child in root.children.items() if not str(name).startswith("x-")}
         root = replace(root, children=children)
         is_graph = "nodes" in root.children
@@ -143,7 +143,7 @@ class _Checker:
             models=self._models,
         )
 
-    # What the nodes of a graph consist of.
+    # Methods that read the contents of nodes.
 
     def _node_sources(self, section: Located) -> list[SourceSpec]:
         if isinstance(section.value, dict) and "sources" in section.value:
@@ -158,7 +158,7 @@ class _Checker:
             self._problems.append((section.place, "a list of at least one operator"))
         return steps
 
-    # Sections.
+    # Methods that read sections.
 
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
         values = self._values(root, Options, skip=(*_SECTIONS, *_GRAPH_SECTIONS))
@@ -344,7 +344,7 @@ class _Checker:
             self._problems.append((place, str(error)))
             return None
 
-    # Values.
+    # Methods that read values.
 
     def _refuse_unknown(self, section: Located, known: list[str], title: str) -> None:
         for name, child in section.children.items():

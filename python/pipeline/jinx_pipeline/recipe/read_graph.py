@@ -16,13 +16,13 @@ from jinx_pipeline.recipe.graph import KINDS, Condition, Flow, GraphNode, NodeKi
 from jinx_pipeline.recipe.recipe_parameters import Problems, Values, values_of
 from jinx_pipeline.recipe.yaml_text import Located, read_yaml
 
-# Sections of an included recipe.
+# The sections that an included recipe may have.
 _GRAPH_SECTIONS: Final = ("parameters", "nodes", "flows", "inputs", "outputs")
 _LIST_SECTIONS: Final = ("parameters", "process")
 _MAX_INCLUDES: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]*")
 _FLOW_KEYS: Final = ("from", "to", "weight")
-# The name of the node for an included list of operators.
+# The name of the node that an included list of operators becomes.
 _SHORT_NODE: Final = "process"
 _CONDITIONS: Final = (
     "a condition is {rows: node, at_least: number} or at_most, or {parameter: name}, perhaps with is or in"
@@ -80,7 +80,7 @@ class _Reader:
         here = self._named(nodes, values)
         self.left_out |= {prefix + name for name, node in here.items() if not self._holds(node.get("when"), values)}
         kept = {name: content for name, content in here.items() if prefix + name not in self.left_out}
-        # Ports of included recipes are known before other nodes name them.
+        # Included recipes come first, because their ports must be known before other nodes refer to them.
         for name, content in kept.items():
             if content.get("include") is not None:
                 self._include(prefix + name, content, files)
@@ -103,7 +103,7 @@ class _Reader:
                 self._problems.append((content.place, f"a node is named with letters, digits, _ and -, not {name!r}"))
         return named
 
-    # Nodes.
+    # Methods for nodes.
 
     def _node(self, name: str, content: Located, prefix: str, here: Mapping[str, Located]) -> None:
         kinds = (*KINDS, "include")
@@ -169,7 +169,7 @@ class _Reader:
         port = self._single_port(section.children["rows"], prefix, here)
         return None if port is None else Condition(port, bounds[0], bounds[1], section.place)
 
-    # Includes.
+    # Methods for includes.
 
     def _include(self, name: str, content: Located, files: tuple[str, ...]) -> None:
         included, given = content.children["include"], content.get("with")
@@ -243,7 +243,7 @@ class _Reader:
             return None
         return root
 
-    # Flows and ports.
+    # Methods for flows and ports.
 
     def _flow(self, entry: Located, prefix: str, here: Mapping[str, Located]) -> None:
         sources, targets, weight = (entry.get(key) for key in _FLOW_KEYS)
@@ -292,7 +292,7 @@ class _Reader:
     def _port_of_include(self, name: str, port: str, entry: Located, *, are_inputs: bool) -> Iterator[Port]:
         included = self._included.get(name)
         if included is None:
-            return  # it could not be read
+            return  # the included recipe could not be read
         ports = included.inputs if are_inputs else included.outputs
         usual = ["in"] if are_inputs else ["out", "kept"]
         named = [port] if port else [*(name for name in usual if name in ports), *(ports if len(ports) == 1 else usual)]
@@ -319,4 +319,4 @@ def _beside(file: str, name: str) -> str:
 
 
 def _absolute(name: str) -> str:
-    return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - links stay as they are
+    return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - symbolic links are not resolved

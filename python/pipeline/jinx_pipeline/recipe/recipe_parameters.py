@@ -115,7 +115,7 @@ def _fitted(value: Any, kind: Any) -> Any:
     if kind is list:
         if not isinstance(value, list):
             raise TypeError(f"is a list, not {value!r}")
-        return value  # pyright: ignore[reportUnknownVariableType] - plain data
+        return value  # pyright: ignore[reportUnknownVariableType] - holds plain data
     return fitted(value, kind)
 
 

@@ -51,7 +51,7 @@ def without_code(recipe: Recipe) -> Recipe:
 
 def _load_code(recipe: Recipe) -> Problems:
     problems = Problems()
-    # A recipe built in Python has its operators already.
+    # A recipe that was built in Python has its operators already.
     if recipe.code_place is None:
         return problems
     for path in recipe.options.custom_operators:
@@ -68,7 +68,7 @@ def _loaded(step: Step, models: Mapping[str, Model], problems: Problems) -> Step
     try:
         given, places = step.operator.given, step.parameter_places
         loaded = step_of(step.operator.name, given, step.place, places, problems, models=models)
-        # What it reads and follows is known since the recipe was read.
+        # The inputs and predecessors of the step are known since the recipe was read.
         return loaded and replace(loaded, inputs=step.inputs, after=step.after, name=step.name)
     except UnknownOperatorError as error:
         problems.append((step.place, str(error)))

@@ -41,7 +41,7 @@ def _source(source: SourceSpec) -> dict[str, Any]:
     query = data.pop("query")
     if query is None:
         return data
-    del data["path"]  # the name of the query
+    del data["path"]  # it is the name of the query
     return {**query, **data}
 
 

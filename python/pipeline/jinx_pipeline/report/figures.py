@@ -64,7 +64,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
     result: list[OperatorTotals] = []
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
         operator_sums["bad_rows"] = by_place[place] + by_name.pop(step.operator.name, 0)
-        if step.operator.kind != "gather":  # rows only pass through it
+        if step.operator.kind != "gather":  # rows only pass through this operator
             operator_sums["counts"] = dict(operator_sums.get("counts", {}))
             result.append(OperatorTotals(place, step.operator.name, **operator_sums))
     return result

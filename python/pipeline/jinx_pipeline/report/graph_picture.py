@@ -104,7 +104,7 @@ class _Drawing:
         for place, step in enumerate(recipe.steps):
             if isinstance(step.operator, Gather):
                 continue
-            # Steps of a list have no names; consecutive ones form a box of their own each.
+            # Steps of a recipe's list have no names; consecutive ones share a box.
             key = f"n{len(self.nodes)}"
             last = next(reversed(self.nodes), None)
             if step.name and last is not None and recipe.steps[self.nodes[last][0]].name == step.name:
@@ -237,7 +237,7 @@ def mermaid(picture: Picture) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The number sign comes first, because entities begin with it.
+    # Replace the number sign first, because the entities begin with it.
     for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("\n", " ")):
         text = text.replace(character, entity)
     return text

@@ -8,7 +8,7 @@ from typing import Final
 
 from jinx_pipeline.report.graph_picture import Arrow, Box, BoxKind, Picture, shortened
 
-# All lengths are in pixels. Text is measured by its number of characters.
+# All lengths are in pixels. The width of text is estimated from its number of characters.
 _CHARACTER: Final = 8.0
 _LINE: Final = 18.0
 _PADDING: Final = 10.0
@@ -17,12 +17,12 @@ _BETWEEN_LAYERS: Final = 68.0
 _LABEL: Final = 15.0
 _MARGIN: Final = 12.0
 MAX_CHARACTERS: Final = 34
-# Capital letters are wider than others.
+# The width of capital letters relative to others.
 _CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
-# On a page that is narrower, the picture scrolls: its text would be too small to read.
+# On a narrower page, the graph scrolls, because smaller text could not be read.
 _LEAST_SCALE: Final = 0.75
-# The share of the width of a box over which its arrows are spread.
+# The share of a box's width over which its arrows are spread.
 _SHARE_OF_ENDS: Final = 0.8
 _FILLS: Final[dict[BoxKind, str]] = {"source": "graph-source", "operators": "graph-operators", "sink": "graph-sink"}
 
@@ -92,7 +92,7 @@ def document(picture: Picture) -> str:
 def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
     """The places of each layer, and those that each arrow passes, from its first box to its last."""
     depths = dict.fromkeys((box.key for box in picture.boxes), 0)
-    # The graph has no cycle, so the depths settle after as many rounds as there are boxes.
+    # The graph has no cycles, so the depths are final after as many rounds as there are boxes.
     for _ in picture.boxes:
         for arrow in picture.arrows:
             depths[arrow.target] = max(depths[arrow.target], depths[arrow.source] + 1)
@@ -101,7 +101,7 @@ def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
         targets.setdefault(arrow.source, []).append(depths[arrow.target])
     for box in picture.boxes:
         if box.kind == "source" and targets.get(box.key):
-            depths[box.key] = min(targets[box.key]) - 1  # next to its reader
+            depths[box.key] = min(targets[box.key]) - 1  # directly before its reader
     layers: list[list[_Place]] = [[] for _ in range(max(depths.values(), default=0) + 1)]
     places: dict[str, _Place] = {}
     for box in picture.boxes:

@@ -129,7 +129,7 @@ def ks_p(distance: float, first: int, second: int) -> float:
     """
     size = math.sqrt(first * second / (first + second))
     x = (size + 0.12 + 0.11 / size) * distance
-    if x < 0.2:  # noqa: PLR2004 - the series converges slowly, and the value is 1
+    if x < 0.2:  # noqa: PLR2004 - the series converges slowly, and the result is almost 1
         return 1.0
     terms = ((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, _MAX_TERMS + 1))
     return min(max(2 * sum(terms), 0.0), 1.0)
@@ -158,7 +158,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
         d = 1 / (d if abs(d) > tiny else tiny)
         c = 1 + numerator / (c if abs(c) > tiny else tiny)
         fraction *= c * d
-        if abs(1 - c * d) < 1e-12:  # noqa: PLR2004 - the precision of a float, nearly
+        if abs(1 - c * d) < 1e-12:  # noqa: PLR2004 - nearly the precision of a float
             break
     return min(max(front * (fraction - 1), 0.0), 1.0)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from jinx_pipeline.report.metrics import metric
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# By the name of a metric: its type, its meaning, and the label of its samples.
+# By metric name: the type, the description, and the label of its samples.
 _METRICS: Final = {
     "phase_rows": ("gauge", "Rows of the blocks that began last.", ""),
     "tasks_total": ("counter", "Committed tasks.", "node"),
@@ -104,7 +104,7 @@ class MetricsServer:
 
 def _handler_of(metrics: LiveMetrics) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = 10  # of a client that sends nothing
+        timeout = 10  # seconds until a client that sends nothing is disconnected
 
         def do_GET(self) -> None:
             is_found = self.path.partition("?")[0] == "/metrics"

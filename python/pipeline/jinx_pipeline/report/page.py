@@ -29,7 +29,7 @@ _THUMBNAIL = 160
 _WORDS = ("operator", "statistic")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
-# The p-value above which a change may be due to chance.
+# With a larger p-value, a change may be due to chance.
 _CHANCE = 0.05
 _INSIGHT = (
     "Samples that each filter keeps, compared with those that reach it: the effect is the difference of kept and "
@@ -264,7 +264,7 @@ def _limits(low: float | None, high: float | None) -> str:
 
 
 def _heat(figures: Analysis) -> str:
-    if len(figures.names) < 2:  # noqa: PLR2004 - nothing to compare
+    if len(figures.names) < 2:  # noqa: PLR2004 - there is nothing to compare
         return ""
     rows: list[list[str]] = []
     for name, line in zip(figures.names, figures.correlation, strict=True):
@@ -301,7 +301,7 @@ def _insight(figures: Analysis) -> str:
 
 
 def _probability(value: float) -> str:
-    return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits
+    return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - at most three digits
 
 
 def _tags(figures: Analysis) -> str:
@@ -386,6 +386,6 @@ def _quarantine(result: "RunResult") -> str:
 
 def number(value: float) -> str:
     """A number as a short string."""
-    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - exact in a float
+    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - a float is exact up to this size
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - four digits are enough

@@ -14,7 +14,7 @@ _SMALLEST, _LARGEST = 11.0, 34.0
 # The mean width of a character, as a share of the font size.
 _CHARACTER: Final = 0.58
 _LONGEST: Final = 24
-# Next to a bar, where the names are 15 px high.
+# The maximum length of a name next to a bar, where text is 15 px high.
 _LONGEST_NAME: Final = 22
 
 

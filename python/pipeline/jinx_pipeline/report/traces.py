@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 _NANOSECONDS: Final = 1_000_000_000
-# Variables by which OpenTelemetry chooses a provider or a context without code.
+# Environment variables that make OpenTelemetry load a provider or a context without any code.
 _CONFIGURING: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_CONTEXT")
 
 
@@ -46,7 +46,7 @@ def run_span(name: str) -> Generator[TaskSpans | None]:
     Args:
         name: The name of the span.
     """
-    # What configures a provider imports this module, or says in the environment that it be imported.
+    # Whoever configures a provider imports this module, or sets one of these variables so that it is imported.
     if "opentelemetry.trace" not in sys.modules and not any(name in os.environ for name in _CONFIGURING):
         yield None
         return

@@ -68,7 +68,7 @@ class Piece(Struct, frozen=True, gc=False):
 
 
 _NOTHING = PortPart(None, 0)
-# One object for all receipts without ports.
+# Shared by all receipts without ports.
 _NO_PORTS: Mapping[str, PortPart] = {}
 
 
@@ -95,7 +95,7 @@ class Ledger:
 
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
-        # Tuples, since nearly all blocks have one piece, and runs have very many blocks.
+        # Tuples, because nearly all blocks have one piece, and a run may have very many blocks.
         self._pieces: dict[str, dict[int, tuple[Piece, ...]]] = {}
         self._decided: dict[str, Decided] = {}
         self._partitions: dict[str, Partitions] = {}
@@ -103,7 +103,7 @@ class Ledger:
         self.publishing: dict[int, Publishing] = {}
         self.built: dict[int, Built] = {}
         self.published: dict[int, Published] = {}
-        # The offsets of the latest such records, to tell which came first.
+        # The offset of the latest record of each kind, to tell which came first.
         self._published_at: dict[int, int] = {}
         self._discarded_at: dict[str, int] = {}
         self.next_attempt = 0
@@ -297,7 +297,7 @@ class Ledger:
                 self._partitions[node] = record
             case Publishing():
                 self.publishing[record.number] = record
-                self.built.pop(record.number, None)  # of an earlier publication, or for an output that has changed
+                self.built.pop(record.number, None)  # built for an earlier publication or a changed output
             case Built():
                 self.built[record.number] = record
             case Published():

@@ -40,7 +40,7 @@ def _changed(ledger: Ledger, piece: Piece, threads: ThreadPoolExecutor) -> Itera
     path = ledger.directory.parts / str(piece.media)
     try:
         states = json.loads(fetched(path).read_bytes())
-    except FileNotFoundError:  # lost when the power failed
+    except FileNotFoundError:  # lost in a power failure
         yield str(path)
         return
     for (name, state), now in zip(states.items(), threads.map(_now, states), strict=True):

@@ -41,7 +41,7 @@ def refuse_other_parts(ledger: Ledger) -> None:
     """
     expected = _ends(ledger)
     with ThreadPoolExecutor(_THREADS) as threads:
-        # All parts of a large run at once would take as much memory as its ledger.
+        # Not all at once: all parts of a large run would take as much memory as its ledger.
         while group := list(islice(expected, _AT_ONCE)):
             for (path, end), found in zip(group, threads.map(end_of, (path for path, _ in group)), strict=True):
                 if found not in {None, end}:

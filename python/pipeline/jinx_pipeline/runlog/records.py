@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from jinx_pipeline.model.receipt import PortPart, Receipt
 
-# Increased when the records, or the plan in the header, change.
+# Increase this when the records, or the plan in the header, change.
 VERSION = 4
 
 
@@ -269,5 +269,5 @@ class Grown(Record, kw_only=False):
 
 _Other = Header | Epoch | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
 AnyRecord = Committed | _Other
-# Records as they are applied to a ledger.
+# The records that can be applied to a ledger.
 AppliedRecord = CommittedOutput | _Other

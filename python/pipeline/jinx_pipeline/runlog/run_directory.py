@@ -18,10 +18,10 @@ from jinx_pipeline.store.sync import sync_folder
 
 RUNS, CURRENT = "runs", "CURRENT"
 _LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
-# A file that an earlier version kept in the working directory itself.
+# A file that earlier versions kept directly in the working directory.
 OLD_LAYOUT = "plan.json"
 _ID = re.compile(r"[0-9a-f]{16}")
-# Of a message: characters of a damaged file, and ids of runs.
+# In messages: the maximum number of characters of a damaged file, and of listed run ids.
 _SHOWN, _LISTED = 20, 5
 
 

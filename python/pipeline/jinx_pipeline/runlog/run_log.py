@@ -54,9 +54,9 @@ class RunLog:
         self.sync_seconds = log.sync_seconds
         self._apply = apply
         self._driver = ""
-        # The log was read, or written by this process, up to this offset.
+        # Up to this offset, the log was read or written by this process.
         self._end = 0
-        # Whether an incomplete line follows, because a process or the machine died while it was written.
+        # Whether an incomplete line follows, because a process or the machine died while writing it.
         self._is_torn = False
         self._is_open = False
         self._is_synced = True
@@ -114,7 +114,7 @@ class RunLog:
             LostEpochError: Another process has taken over the run.
         """
         if not self._is_synced:
-            # After a failure, a second sync would report success.
+            # Not repeated: after a failed sync, a second one would report success.
             self._is_synced = True
             self._sync()
         self.refuse_lost_epoch()
@@ -159,7 +159,7 @@ class RunLog:
     def _sync(self) -> None:
         try:
             self._log.sync()
-        except FileExistsError:  # only in an object store: another process has written the next lines
+        except FileExistsError:  # happens only in an object store: another process has written the next lines
             raise self._lost() from None
 
     def _catch_up(self) -> None:
@@ -233,7 +233,7 @@ def _encoded(record: AnyRecord) -> bytes:
     try:
         return _ENCODER.encode(record) + b"\n"
     except UnicodeEncodeError:
-        # A path or text may have lone surrogates, which JSON can only contain as escapes.
+        # A path or text may contain lone surrogates, which JSON can only contain as escapes.
         plain = msgspec.to_builtins(record)
         return json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 

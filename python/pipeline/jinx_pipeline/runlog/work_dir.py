@@ -42,7 +42,8 @@ __all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "publishe
 
 _LOCK = "lock"
 _FOR_USERS = ("events.jsonl", "workers.log")
-# What a run may have left. No name alone says that a directory is ours: many projects have `runs` and `inputs`.
+# The names that a run may leave behind. No single name shows that a directory is ours: many projects have `runs` and
+# `inputs`.
 _OWN_NAMES = frozenset(
     {_LOCK, CURRENT, RUNS, "inputs", "answers", "annotation", *_FOR_USERS, "quarantine.jsonl", "trace.jsonl"}
 )
@@ -87,7 +88,7 @@ class WorkDir:
             return None
         unknown = [name for name in names if not _is_own_name(name)]
         unknown += [f"{RUNS}/{name}" for name in self._store.list(RUNS) if not is_run_id(name)] if RUNS in names else []
-        # Every run begins with the lock, which stays. In an object store, it is removed.
+        # Every run begins by creating the lock, which stays. Only in an object store is it removed.
         if names and not unknown and _LOCK not in names and url_of(self.path) is None:
             unknown = names
         return unknown[0] if unknown else None
@@ -161,7 +162,7 @@ class WorkDir:
         """Store the files for users, and free the disk of this node."""
         for name in _FOR_USERS:
             if (self.path / name).exists():
-                # Without patience: if the store fails, the run has waited already.
+                # Try only once: if the store fails, the run has already waited for it.
                 with suppress(OSError):
                     object_store().put_file(str(url_of(self.path / name)), self.path / name)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -171,7 +172,7 @@ class WorkDir:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
-            error.filename = str(self.path)  # errors of writing do not name the file
+            error.filename = str(self.path)  # write errors do not name the file
         self.close()
 
 
@@ -189,7 +190,7 @@ def _locked(path: Path) -> FileLock | Lease:
         except LockedError:
             raise RuntimeError(f"{shown(path)}: another process runs this pipeline; wait for it, or stop it") from None
         except FileNotFoundError:
-            continue  # another process removed the directory of a refused run
+            continue  # another process has removed the directory of a refused run
 
 
 def publish_text(path: Path, text: str) -> None:

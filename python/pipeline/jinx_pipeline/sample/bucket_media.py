@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What one request reads: decoders ask for 32 kB at a time, and a header has less than this.
+# The number of bytes that one request reads: decoders read 32 kB at a time, and a header is shorter than this.
 _BUFFER_BYTES: Final = 1 << 18
-# The code of S3 for an object that these credentials may not read, and for a missing one where they may not list.
+# S3's code for an object that these credentials may not read, and for a missing object in a bucket that they may not
+# list.
 _DENIED: Final = "AccessDenied"
 
 
@@ -31,7 +32,7 @@ def info_of(url: str) -> "ObjectInfo":
         try:
             return object_store().head(url)
         except PermissionError:
-            object_store().get_range(url, 0, 1)  # the answer to a HEAD does not say why
+            object_store().get_range(url, 0, 1)  # the answer to a HEAD request has no reason
             raise
 
     return _read(url, head)
@@ -71,7 +72,7 @@ def _read(url: str, call: Callable[[], T]) -> T:
             raise ObjectError(f"{url}: there is no such object") from None
         except PermissionError as error:
             if _DENIED not in str(error):
-                raise  # credentials that have expired concern all rows, and may be renewed
+                raise  # expired credentials concern all rows, and may be renewed
             raise ObjectError(f"{url}: the store does not allow this object to be read") from None
         except MismatchError:
             raise ObjectError(f"{url}: the object was replaced while it was read") from None

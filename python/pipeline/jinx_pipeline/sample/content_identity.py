@@ -64,7 +64,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
         ids = [identity for _, identity in roots[0].identities()]
         if ids and _has_ids(roots[0]):
-            # The manifest of a directory has the ids, so no shard is opened.
+            # The manifest of a directory lists the ids, so no shard has to be opened.
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [

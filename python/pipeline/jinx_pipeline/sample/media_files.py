@@ -30,9 +30,9 @@ def recorded_media() -> Generator[MediaStates]:
 
 def recorded(file: Path) -> Path:
     """Return the file. Its state is recorded before it is read, so that a later change is noticed."""
-    name = os.path.abspath(file)  # noqa: PTH100 - str out
+    name = os.path.abspath(file)  # noqa: PTH100 - returns a str
     if _recordings and name not in _recordings[-1]:
-        # A missing file is a bad row, and not looked at again.
+        # A missing file makes a bad row, and is not examined again.
         with suppress(OSError):
             _recordings[-1][name] = state_of(name)
     return file

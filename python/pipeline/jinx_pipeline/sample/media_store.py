@@ -124,7 +124,7 @@ class _Files:
             os.fsync(file.fileno())
             target.parent.mkdir(exist_ok=True)
             temporary.replace(target)
-        # Another process may have stored it just now, and not synced its name yet.
+        # Another process may have stored the file just now, without syncing its name yet.
         sync_folder(target.parent)
         sync_folder(self._folder)
 

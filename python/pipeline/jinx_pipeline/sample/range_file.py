@@ -66,7 +66,7 @@ class RangeFile(SeekableFile):
         self._offset = offset
 
     def _read_at(self, place: int, view: memoryview) -> int:
-        # preadv writes into the buffer, so that large reads are not copied.
+        # preadv writes directly into the buffer, so that large reads are not copied.
         return os.preadv(self._file, [view], self._offset + place)
 
     def close(self) -> None:

@@ -99,7 +99,7 @@ class Roles:
         if self.media_root is None:
             return Path(path)
         full_path = Path(self.media_root) / path
-        # Links are resolved first, because the data may come with them.
+        # Resolve links first, because the data may contain links.
         if not self.media_outside and not full_path.resolve().is_relative_to(Path(self.media_root).resolve()):
             raise MediaError(
                 f"{path}: leads out of the media root {self.media_root}; name one above it (media_root), or allow any "

@@ -12,7 +12,8 @@ from jinx_pipeline.store.mirror import patiently
 if TYPE_CHECKING:
     from jinx import _core
 
-# What one request to a store reads: decoders ask for 32 kB at a time, and a header has less than this.
+# The number of bytes that one request reads from a store: decoders read 32 kB at a time, and a header is shorter than
+# this.
 _REMOTE_BUFFER_BYTES: Final = 1 << 18
 
 

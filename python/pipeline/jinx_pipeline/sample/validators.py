@@ -137,7 +137,7 @@ class MediaExist(Validator):
             try:
                 for medium in media_of(sample, role, roles):
                     if medium.stored_url is not None:
-                        _ = medium.size  # asks the store
+                        _ = medium.size  # sends a request to the store
                     file = medium.file
                     if file is not None and not file.is_file():
                         yield f"{role}: no file {str(file)!r}"

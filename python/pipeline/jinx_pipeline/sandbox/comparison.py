@@ -88,7 +88,7 @@ class _Comparing:
         for number, budget in enumerate(self._spec.budgets):
             done = [(one, self._row(one, budget)) for one in remaining]
             ranked = self._ranked(done)
-            # As many samples as the best variant has, so that only the choice of samples differs.
+            # Choose as many samples at random as the best variant has, so that only the choice of samples differs.
             control_rows = [
                 self._row(self._made.everything(), budget),
                 self._row(self._made.everything(), budget, random_of=ranked[0][0].samples),

@@ -49,7 +49,7 @@ def interval(scores: Sequence[float]) -> Interval:
     """The mean of scores, with its confidence interval by Student's t."""
     values = np.asarray(scores, dtype=np.float64)
     mean = float(values.mean())
-    if len(values) < 2:  # noqa: PLR2004 - one score says nothing about others
+    if len(values) < 2:  # noqa: PLR2004 - a single score has no variance
         return Interval(mean, -math.inf, math.inf)
     half = t_quantile(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half)

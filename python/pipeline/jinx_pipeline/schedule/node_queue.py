@@ -83,8 +83,8 @@ class NodeQueue:
     receipts: int = 0
     paused_until: float = 0.0
     allowed: int | None = None
-    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their rows. Within a group, the oldest
-    # task becomes late first, up to a factor of two, whatever the mean time of a row is.
+    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their number of rows. The oldest task
+    # of a group becomes late first, give or take a factor of two, whatever the mean time per row is.
     _oldest: dict[int, OrderedDict[TaskState, float]] = field(
         default_factory=dict[int, OrderedDict[TaskState, float]], repr=False
     )
@@ -153,7 +153,7 @@ class NodeQueue:
 
     def pause(self, until: float) -> None:
         """Start no task before `until`, and then run at most half as many tasks at a time as now."""
-        if not self.paused_until:  # only once for all tasks that were running
+        if not self.paused_until:  # only once for all tasks that are running
             self.allowed = max(len(self.running) // 2, 1)
         self.paused_until = max(self.paused_until, until)
 
@@ -181,5 +181,5 @@ class NodeQueue:
             return
         if states is None:
             states = self._oldest[size] = OrderedDict()
-        # The task of a lost lease becomes the last one.
+        # The task of a lost lease moves to the end.
         states[state] = started

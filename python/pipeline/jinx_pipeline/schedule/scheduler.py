@@ -104,8 +104,8 @@ class Scheduler:
         """
         self._wake(now)
         queues = self._pools.get(pool, ())
-        # Nodes near the end of the graph first, because they free the queues. Full queues cannot block everything: of
-        # the nodes with ready tasks, the one nearest to the end only has empty queues after it.
+        # Nodes near the end of the graph come first, because they empty the queues. Full queues cannot block
+        # everything: among the nodes with ready tasks, the one nearest to the end has only empty queues after it.
         able = (queue for queue in queues if queue.may_begin(self._limits.queue))
         first = min(able, key=lambda queue: (queue.level, queue.ready[0][0]), default=None)
         if first is not None:
@@ -199,7 +199,7 @@ class Scheduler:
     def _backoff(self, times: int) -> float:
         return min(self._limits.backoff_seconds * 2 ** min(times - 1, 20), self._limits.max_backoff_seconds)
 
-    # Blocks.
+    # Methods for blocks.
 
     def _enter(self, entries: Iterable[Entry]) -> None:
         for node, block, rows in entries:
@@ -213,7 +213,7 @@ class Scheduler:
         if not block.missing:
             self._enter(self._flow.complete(task.node, task.block, block.rows))
 
-    # Leases.
+    # Methods for leases.
 
     def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, started: float) -> Lease:
         is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= queue.strikes
@@ -223,7 +223,7 @@ class Scheduler:
         return lease
 
     def _count_throttle(self, queue: NodeQueue, state: TaskState) -> None:
-        if state.receipts_at_throttle != queue.receipts:  # its service has answered meanwhile
+        if state.receipts_at_throttle != queue.receipts:  # the service has answered since the last request to wait
             state.receipts_at_throttle, state.throttles = queue.receipts, 0
         state.throttles += 1
         if state.throttles >= self._limits.throttles:
@@ -266,8 +266,8 @@ class Scheduler:
         state.block.missing += parts - 1
         for first, last in pairwise(edges):
             smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
-            # The larger task has failed already, so one more failure of a piece is enough; a single row has its full
-            # number of tries.
+            # The larger task has already failed, so one more failure of a piece is enough. A single row gets its full
+            # number of attempts.
             if smaller.task.rows > 1:
                 smaller.strikes, smaller.memory_kills = queue.strikes - 1, state.memory_kills
             queue.push(smaller)

@@ -22,7 +22,7 @@ from jinx_pipeline.service.types import Problem
 from jinx_pipeline.service.views import Views
 from jinx_pipeline.service.workplace import Workplace
 
-# The paths that programs reach with the token in a header; everything else is behind the secret path.
+# The paths that programs use with the token in a header; all other paths are behind the secret path.
 MCP_PATH: Final = "/mcp"
 _API: Final = ("/v1/", MCP_PATH)
 _CODES: Final = {
@@ -57,7 +57,7 @@ class ServiceGuard(Guard):
         return None
 
     def _wrong_request(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        # Each interface checks the methods of its paths itself.
+        # Each interface checks the methods of its own paths.
         is_api = scope["path"].startswith(_API)
         return super()._wrong_request({**scope, "method": "POST"} if is_api else scope, headers)
 
@@ -115,7 +115,7 @@ class Service:
         name = request.path_params.get("name", "index.html")
         if name not in self._page:
             return problem(not_found("there is no such file"))
-        # The report of a job is shown in a frame.
+        # A job's report is shown in a frame.
         headers = {"content-security-policy": POLICY.format(ancestors="'none'") + "; frame-src 'self'"}
         return Response(self._page[name], headers=headers, media_type=TYPES[name.rpartition(".")[2]])
 

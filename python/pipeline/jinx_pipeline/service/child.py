@@ -26,7 +26,7 @@ _EXPECTED = (JinxError, OSError, RecipeError, ImportError, StoppedError, Runtime
 
 def main(arguments: list[str]) -> int:
     """Do what the arguments say; returns the exit code."""
-    # Like Ctrl-C, so that a job ends its workers and leaves no temporary file.
+    # Handle SIGTERM like Ctrl-C, so that a job ends its workers and leaves no temporary files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     match arguments:
         case ["trial", limit, examples]:
@@ -44,7 +44,7 @@ def _trial(limit: int, examples: int) -> int:
             result = without_places(run_trial(recipe_of(json.load(sys.stdin), workers=1), limit, examples))
     except _EXPECTED as error:
         result = {"error": _message(error)}
-    print(json.dumps(result, default=str))  # noqa: T201 - the answer
+    print(json.dumps(result, default=str))  # noqa: T201 - prints the answer
     return 0
 
 

@@ -15,7 +15,7 @@ _PART_BYTES: Final = 1 << 20
 
 def position_of(last: str | None) -> int:
     """The position in the run's events at which a stream continues, from the id of the last event the client saw."""
-    return int(last) if last is not None and last.isdecimal() and len(last) < 18 else 0  # noqa: PLR2004 - of 64 bits
+    return int(last) if last is not None and last.isdecimal() and len(last) < 18 else 0  # noqa: PLR2004 - 17 digits fit into 64 bits
 
 
 async def stream(place: Workplace, job: JobFiles, position: int) -> AsyncIterator[bytes]:

@@ -28,7 +28,7 @@ from jinx_pipeline.service.run_progress import RunProgress
 from jinx_pipeline.service.types import JobState
 
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
-# A job has failed once its process has died this many times without a result.
+# A job fails once its process has died this many times without a result.
 MAX_STARTS: Final = 3
 
 
@@ -99,7 +99,7 @@ class JobFiles:
         is_cancelled = reason is not None
         if self.is_running():
             return "cancelling" if is_cancelled else "running"
-        if self.end() is not None:  # it ended between the two looks
+        if self.end() is not None:  # the job ended between the two checks
             return self.state
         if not is_cancelled:
             return "queued"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _LOOK_SECONDS: Final = 0.1
-# A cancelled process has this long to end by itself.
+# How long a cancelled process may take to end by itself.
 _GRACE_SECONDS: Final = 10.0
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -86,7 +86,7 @@ class Jobs:
             self._thread.join()
         for process in self._processes.values():
             if process.poll() is None:
-                process.returncode = 0  # the process goes on, and Python must not warn about that
+                process.returncode = 0  # keeps Python from warning that the process still runs
         self._file_lock.close()
 
     def add(self, plan: Plan, key: str | None = None) -> tuple[JobFiles, bool]:
@@ -187,7 +187,7 @@ class Jobs:
             job.note_start()
             self._processes[job.id] = start_job(job.directory, descriptor)
         finally:
-            os.close(descriptor)  # the process has the descriptor too; the lock lasts until both have closed it
+            os.close(descriptor)  # the process shares the descriptor; the lock lasts until both have closed it
         return True
 
     def _watch(self, job: JobFiles, state: str) -> None:

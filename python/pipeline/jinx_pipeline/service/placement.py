@@ -26,7 +26,7 @@ _OPTIONS: Final = frozenset(
 )
 _SECTIONS: Final = frozenset({"dataset", "validators", "process", "export", "nodes", "flows", "parameters"})
 _REFUSED_ROLES: Final = ("media_outside", "url_hosts")
-# Options of language models that name directories, or variables of the environment of the service.
+# Options of language models that contain directories, or environment variables of the service.
 _REFUSED_OF_MODELS: Final = frozenset({"answers", "batch", "collect", "key_variable"})
 _NOT_PUBLIC: Final = "is not available here: it {why}; the service can allow it with --allow {name}"
 
@@ -182,7 +182,7 @@ class _Placing:
         try:
             kinds = file_parameters(operator_class(name))
         except UnknownOperatorError:
-            return parameters  # reading reports it
+            return parameters  # reading the recipe reports the error
         placed = dict(parameters)
         for parameter, kind in kinds.items():
             value = parameters.get(parameter)
@@ -215,7 +215,7 @@ class _Placing:
 
     def _replaced(self, name: Any, at: Place, path_of: Any, names: list[str]) -> Any:
         if not isinstance(name, str):
-            return name  # reading reports it
+            return name  # reading the recipe reports the error
         try:
             path = str(path_of(name))
         except ServiceError as error:

@@ -116,7 +116,7 @@ class Roots:
     def _refuse_outside(self, name: str, real: Path) -> None:
         holds_own = self._own is not None and self._own.is_relative_to(real)
         if holds_own or self._is_own(real) or not any(real.is_relative_to(root) for root in self.readable.values()):
-            # The same words as for a missing file, so that nobody learns what else is on this machine.
+            # The same message as for a missing file, so that nobody learns what else is on this machine.
             raise not_found(f"{name} does not exist")
 
 

@@ -34,7 +34,7 @@ class RunProgress:
 
     def _read(self) -> None:
         with self._events.open("rb") as file:
-            if file.seek(0, 2) < self._position:  # the run was started over
+            if file.seek(0, 2) < self._position:  # the run was restarted
                 self._position = self._failed = 0
             file.seek(self._position)
             while lines := file.read(_PART_BYTES).split(b"\n")[:-1]:

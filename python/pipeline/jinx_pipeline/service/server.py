@@ -95,6 +95,6 @@ class Server:
 def _mcp_application(mcp: "MCPServer") -> App:
     from mcp.server.transport_security import TransportSecuritySettings
 
-    # The guard has checked the host already.
+    # The guard has already checked the host.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - ASGI
+    return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - is an ASGI app

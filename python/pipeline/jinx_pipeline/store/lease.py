@@ -16,7 +16,8 @@ from jinx.errors import MismatchError
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 from jinx_pipeline.store.mirror import object_store, patiently, url_of
 
-# A holder writes its lock again at the first interval; if a lock stays the same for the second, its holder is dead.
+# A holder rewrites its lock once per first interval. If a lock does not change for the second interval, its holder is
+# dead.
 _BEAT_SECONDS: Final = 5.0
 _DEAD_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 1.0

@@ -21,14 +21,15 @@ from typing import Final, TypeVar
 from jinx._object_store import ObjectInfo, ObjectStore
 from jinx._urls import is_readable
 
-# The name of the directory that begins the mirror, and the schemes in it.
+# The directory in which the mirror begins, and the schemes in it.
 _MIRROR: Final = ".jinx-mirror"
 _SCHEMES: Final = ("s3", "gs", "az")
-# Directories with this name never use a name for two different files.
+# In directories with this name, a name never stands for two different files.
 _WRITTEN_ONCE: Final = "parts"
-# A part stays for the next reader on this node while the disk has this much room.
+# While this share of the disk is free, a part is kept for the next reader on this node.
 _FREE_SHARE: Final = 0.1
-# How long a store may fail before a run gives up, and the delays between its requests. The core has retried then, too.
+# How long a store may fail before a run gives up, and the delays between requests. The core has already retried each
+# request.
 PATIENCE_SECONDS: Final = float(os.environ.get("JINX_STORE_PATIENCE", "900"))
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 
@@ -212,9 +213,9 @@ def patiently(call: Callable[[], T]) -> T:
         try:
             return call()
         except (FileNotFoundError, FileExistsError, ObjectError):
-            raise  # the store works
+            raise  # the store works; the error is about the file
         except OSError as error:
-            # Credentials may be renewed meanwhile, and then the call succeeds.
+            # Retry, because the credentials may be renewed meanwhile.
             if time.monotonic() + delay > until:
                 raise StoreError(f"{error}; the store has failed for {PATIENCE_SECONDS:,.0f} s") from error
         time.sleep(delay)
@@ -244,5 +245,5 @@ def _mirror() -> Path:
     return path
 
 
-# Files of the mirror that this process has pushed or fetched.
+# The files of the mirror that this process has pushed or fetched.
 _current: set[Path] = set()

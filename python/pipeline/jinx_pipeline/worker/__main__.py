@@ -27,10 +27,11 @@ def main(arguments: list[str]) -> int:
     requests = Connection(int(arguments[0]), writable=False)
     answers = Connection(int(arguments[1]), readable=False)
     lifeline = int(arguments[2])
-    # Output of operators goes to the log, not to the standard output of the driver.
+    # Operators' output goes to the log, not to the driver's standard output.
     os.dup2(2, 1)
     _set_parent_death_signal()
-    # `TaskRunner.load_work` collects and enables it: collecting while modules are imported only takes time.
+    # No garbage collection during imports, which it would only slow down. `TaskRunner.load_work` collects, and enables
+    # it again.
     gc.disable()
     threading.Thread(target=_exit_with_driver, args=(lifeline,), daemon=True).start()
     return _serve(requests, answers, int(arguments[3]))
@@ -45,7 +46,7 @@ def _set_parent_death_signal() -> None:
         return
     import ctypes
 
-    with suppress(OSError, AttributeError):  # the C library lacks the function
+    with suppress(OSError, AttributeError):  # the C library has no such function
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -64,7 +65,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
     pipes = {pipe.fileno(): os.fstat(pipe.fileno()) for pipe in (requests, answers)}
 
     def busy_with(name: str, rows: int) -> None:
-        # No answer could be sent: exit now, while the activity still names the operator that closed the pipes.
+        # No answer could be sent, so exit now, while the activity still names the operator that closed the pipes.
         if not all(_is_open(file, status) for file, status in pipes.items()):
             os._exit(PIPES_CLOSED)
         shared.set(name, rows)

@@ -7,7 +7,7 @@ import struct
 _BYTES = 256
 # The number of activities begun so far, and the rows of the latest one.
 _STEP = struct.Struct("<QQ")
-# The last two attempts that the driver cancelled; a worker never has more at a time.
+# The last two attempts that the driver has cancelled; a worker never has more at once.
 _UNWANTED = struct.Struct("<qq")
 _NAME = _STEP.size + _UNWANTED.size
 # The exit code of a worker whose pipes an operator has closed.

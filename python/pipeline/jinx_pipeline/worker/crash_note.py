@@ -49,8 +49,7 @@ class CrashReporter:
         self._writes_each = False
         self._rows, self._since = 0, time.monotonic()
         self._is_closed = False
-        # The lock ensures that no task is blamed for another one, and that no note is overwritten before the process
-        # dies.
+        # The lock ensures that the note blames the right task, and that no note is overwritten before the process dies.
         self._lock = Lock()
 
     def begin(self, part: str, *, writes_each: bool) -> None:
@@ -117,4 +116,4 @@ class CrashReporter:
             path.write_text(json.dumps(asdict(note)), "utf-8")
             url = url_of(path)
             if url is not None:
-                object_store().put_file(url, path)  # once: this process is about to die
+                object_store().put_file(url, path)  # only once, because this process is about to die

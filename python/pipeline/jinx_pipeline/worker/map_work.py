@@ -90,7 +90,7 @@ class MapWork:
                     for part, table in _with_tables(stage, output, chain):
                         writer.add(part, table)
             if media:
-                # The publication of the part syncs their common directory.
+                # Publishing the part syncs the directory that both are in.
                 with published(media_path(path), syncs_folder=False) as file:
                     file.write(json.dumps(media).encode())
             written = writer.close()
@@ -185,7 +185,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
         if operator.kind == "grouper" or stage.is_open:
-            group = group.opened()  # the keys of a grouper are missing in all samples, or were found
+            group = group.opened()  # the grouper's keys were found, or all samples lack them
         try:
             new = chain.of_group(operator, group, partial(_samples_of_group, operator, chain.ctx))
             samples += new
@@ -202,7 +202,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
 
 
 def _samples_of_group(operator: Operator, ctx: Context, group: Batch) -> list[dict[str, Any]]:
-    # A grouper has decided which samples are a group; it would divide the samples of one group again.
+    # A grouper has already decided which samples form a group; running it again would divide them.
     made = operator.merged(group) if isinstance(operator, Grouper) else operator.run(group, ctx)
     return made.to_samples()
 
@@ -221,7 +221,7 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
-    # Columns that the input lacks were refused earlier, but a column that a mapper adds may be missing in some samples.
+    # Columns that the input lacks were refused earlier. But a column that a mapper adds may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 

@@ -10,7 +10,7 @@ from jinx_pipeline.worker.memory_cgroup import memory_limits
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Options
 
-# The share of the memory of a machine for all workers together.
+# The share of a machine's memory for all workers together.
 USABLE_SHARE = 0.9
 
 

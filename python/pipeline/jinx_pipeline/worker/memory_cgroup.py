@@ -73,7 +73,7 @@ def _folders(process: Path) -> Iterator[tuple[Path, _Version]]:
     except OSError:
         return
     for line in mounts:
-        # ID PARENT DEVICE ROOT PLACE OPTIONS ... - KIND SOURCE OPTIONS_OF_SUPER_BLOCK
+        # The fields of a line: ID PARENT DEVICE ROOT PLACE OPTIONS ... - KIND SOURCE OPTIONS_OF_SUPER_BLOCK
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         if kind not in groups or (kind == "cgroup" and "memory" not in options.split(",")):

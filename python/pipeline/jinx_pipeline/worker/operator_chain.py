@@ -25,15 +25,15 @@ from jinx_pipeline.worker.row_examples import row_examples
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Errors of the machine, not of a row.
+# Errors that concern the machine, not a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# If this many consecutive rows fail with such an error, the machine is to blame.
+# If this many rows in a row fail with such an error, the machine is to blame.
 _UNFIT_ROWS = 8
-# The number of bad rows in each task that are reported with a traceback and the whole message. More reports would fill
-# the run log if an operator fails on every row.
+# The number of bad rows per task that are reported with a traceback and the full message. If an operator fails on every
+# row, more of these would fill the run log.
 _FULL_REPORTS, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
-# The longest time that a worker waits for a service without finishing a row; then the stage waits.
+# The longest time that a worker waits for a service without finishing a row; after that, the whole stage waits.
 _MAX_WAIT_SECONDS = 60.0
 
 
@@ -163,7 +163,7 @@ class Chain:
             result = self.call_with_waits(name, batch, call, is_divided=is_divided)
         except _DividedError:
             pass
-        except BaseException as error:  # Ctrl-C reaches only the driver, and a cancelled request fails only its row
+        except BaseException as error:  # Ctrl-C reaches only the driver, and a cancelled request only fails its row
             self._end_if_forked()
             if isinstance(error, ReturnedError):
                 misfit = error
@@ -185,8 +185,8 @@ class Chain:
             result for part in halves for result in self._attempt(name, part, call, unfit, is_divided=is_divided)
         ]
         if misfit is not None and len(self.bad) == bad_before:
-            # No row is to blame. With single rows, an aggregate of the batch, such as a mean, would become the
-            # aggregate of each row.
+            # No row is to blame. Running single rows instead would be wrong: an aggregate of the batch, such as a mean,
+            # would become the aggregate of each row.
             message = f"{name}: {misfit}; what it returned for these samples one by one did fit"
             raise BatchError(f"{message}: repair it for batches, and start over with restart (--restart)")
         return results
@@ -222,7 +222,7 @@ class Chain:
 
     def _return_to_folder(self) -> None:
         if self._folder is not None and _working_directory() != self._folder:
-            with suppress(OSError):  # it is gone
+            with suppress(OSError):  # the directory is gone
                 os.chdir(self._folder)
 
     def _wait_if_throttled(self, name: str, error: Exception) -> bool:
@@ -302,7 +302,7 @@ class Chain:
             return operator.run(marked, self.ctx), marked
 
         started, cpu_started = time.perf_counter(), time.process_time()
-        # In smaller batches, results that depend on the batch would depend on when a service was busy.
+        # Do not divide such a batch: its results would depend on when a service was busy.
         self._number = stage.numbers[place]
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
         self._number = -1
@@ -359,7 +359,7 @@ def concerns_all_rows(error: BaseException) -> bool:
     """Whether an error would occur for any row: a service or requirement of an operator is missing, memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
-    # Ray ends this worker by a SystemExit.
+    # Ray ends this worker with a SystemExit.
     return hasattr(error, "ray_terminate_msg")
 
 
@@ -371,7 +371,7 @@ def may_concern_all_rows(error: BaseException) -> bool:
 def resident_bytes() -> int:
     """The resident memory of this process, without mapped files."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read a thousand times a second
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - opened a thousand times a second
             _, resident, shared, *_ = file.read().split()
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -83,7 +83,7 @@ def copy_rows(
 ) -> None:
     """Copy rows as the base stores them, with their own columns last; the arguments are those of `own_values`."""
     if source.is_even and not changed:
-        # No value has to be read.
+        # No value has to be changed, so none is read.
         writer.copy(without_private(source.dataset), source.local(positions))
         return
     columns = own_values(source, positions, changed)

@@ -32,11 +32,11 @@ from jinx_pipeline.worker.part_columns import PartColumns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Stands for the operator in reports of rows that cannot be written.
+# In reports of rows that cannot be written, this replaces the name of an operator.
 WRITING: Final = "writing the output"
 # Errors of a row that cannot be read or stored.
 _OF_A_ROW: Final = (JinxError, ValueError, TypeError, OverflowError)
-# The key of a shared value with the number of each row of a batch, which identifies the remaining rows.
+# The key of a shared value: the number of each row of a batch, which identifies the remaining rows.
 _NUMBERS: Final = "numbers of rows"
 
 T = TypeVar("T")
@@ -107,8 +107,7 @@ class RowsWriter(PartWriter):
         super().__init__(*args)
         self._writer: jinx.Writer | None = None
         self._tables: list[pa.Table] = []
-        # The number of rows of the current batch that are already written, although the call that wrote them failed
-        # later.
+        # The number of rows of the current batch that were already written by a call that failed later.
         self._ahead = 0
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
@@ -142,7 +141,7 @@ class RowsWriter(PartWriter):
                 self._append(writer, batch.take(range(ahead, len(batch))))
         except _OF_A_ROW as error:
             if getattr(error, "sample", None) not in {None, writer.samples}:
-                # The error belongs to an unknown earlier row.
+                # The error belongs to an earlier row, but it is unknown which.
                 raise RuntimeError(str(error)) from error
             self._ahead += writer.samples - before
             raise
@@ -268,17 +267,17 @@ class ViewWriter(PartWriter):
         names = _names(batches)
         removed = {name: sum(held.removed[name] for held in batches) for name in names}
         unchanged = {name: sum(held.unchanged.get(name, 0) for held in batches) for name in names}
-        # The base shows the columns that no row changed.
+        # Columns that no row changed are shown from the base.
         written = [name for name in names if unchanged[name] < len(rows)]
         own = [name for name in written if removed[name] < len(rows)]
-        # If the base is a view with own columns, these columns are written in their place.
+        # If the base is a view that has columns of its own, these are written in their place.
         replaced = self._base._own_columns()
         dropped = [
             name for name in written if name in replaced or (name not in own and name in self._base.column_names)
         ]
         is_absent_somewhere = any(removed[name] for name in own)
         is_unchanged_somewhere = any(unchanged[name] for name in own)
-        # Positions are row names, unless the source has its own names.
+        # Rows are named by their positions, unless the source has its own names.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
         is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
 
@@ -299,10 +298,10 @@ class ViewWriter(PartWriter):
                 start = stop
 
         marks = {ABSENT: is_absent_somewhere, UNCHANGED: is_unchanged_somewhere, ID: is_named}
-        # These columns come first, so that they can be distinguished from the own columns of a base that is a view.
+        # These columns come first, to distinguish them from columns that the base, if it is a view, has of its own.
         names = [ROW, *own, *(name for name, is_needed in marks.items() if is_needed)]
         view = self._base.select(rows)
-        # `write_view` does not check that the path is not that of an input; the path of a part never is.
+        # `write_view` does not check whether the path is that of an input; the path of a part never is.
         return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
 
 

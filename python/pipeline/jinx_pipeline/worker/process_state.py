@@ -11,7 +11,7 @@ from typing import Any, Self
 if sys.platform != "win32":
     import resource
 
-# What the files, pipes and memory of later work need.
+# The limits on files, pipes and memory that later work needs.
 _LIMITS = ("RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CPU", "RLIMIT_NPROC")
 
 
@@ -58,7 +58,7 @@ class ProcessState:
                 with suppress(ValueError, OSError):
                     resource.setrlimit(getattr(resource, name), limit)
         for number, handler in self.handlers.items():
-            # Handlers of native code are None; they cannot be set from Python.
+            # Handlers in native code are None here, and cannot be set from Python.
             if handler is not None and signal.getsignal(number) != handler:
                 with suppress(ValueError, OSError):
                     signal.signal(number, handler)

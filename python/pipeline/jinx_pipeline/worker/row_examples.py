@@ -29,7 +29,7 @@ def row_examples(operator: Operator, before: Batch, after: Batch, limit: int, ct
         return _changed(before, after, limit)
     if operator.kind not in {"mapper", "splitter"}:
         return []
-    # A sample that a splitter made has the id of its parent, a slash and a number.
+    # The id of a sample from a splitter is the id of its parent, a slash and a number.
     kept = {part for sample_id in after.ids for part in _parents(sample_id)}
     return _dropped_rows(before, [row for row, sample_id in enumerate(before.ids) if sample_id not in kept], limit)
 

@@ -169,7 +169,7 @@ fn split_date(text: &str) -> Option<(i64, &str)> {
     };
     let dash = unsigned.find('-')?;
     let (year, rest) = (unsigned.get(..dash)?, unsigned.get(dash..)?);
-    // 12 digits hold every year that 64 bits of seconds can reach.
+    // 12 digits are enough for every year that seconds in 64 bits can reach.
     if year.len() < 4 || year.len() > 12 || (!signed && year.len() != 4) {
         return None;
     }

@@ -61,7 +61,7 @@ pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
         }
         digits.truncate(kept);
     } else if count > 200 {
-        // No decimal type holds that many digits, so an exponent must not allocate them.
+        // No decimal type has that many digits, so a large exponent must not allocate them.
         return None;
     } else {
         digits.extend(std::iter::repeat_n('0', count));

@@ -211,7 +211,7 @@ fn emit_media(bytes: &ArrowColumn, path: &ArrowColumn, row: usize, sink: &mut im
     if let Some(name) = name {
         return sink.media_path(name);
     }
-    // Neither: this differs from null, so the struct is kept.
+    // A struct with neither member differs from null, so it is kept.
     sink.begin_dict(2)?;
     sink.key("bytes")?;
     sink.null()?;
@@ -243,7 +243,7 @@ where
     T: ArrowPrimitiveType<Native: Display>,
 {
     let mut unscaled = IsoText::new();
-    // The buffer holds more digits than 256 bits have.
+    // The buffer has room for all digits of 256 bits.
     let _ = write!(unscaled, "{}", values.value(row));
     iso(sink, |text| decimal::write(text, unscaled.as_str(), scale))
 }

@@ -142,7 +142,7 @@ fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
             if let Some(element) = element_type(data_type) {
                 return Some(Node::List(Box::new(align(inner, element, depth)?)));
             }
-            // A Sequence of a dict is stored as a dict of lists.
+            // A Sequence of dicts is stored as a dict of lists.
             dict(inner.as_object()?, data_type, |member, member_type| {
                 Some(Node::List(Box::new(align(member, element_type(member_type)?, depth)?)))
             })

@@ -26,7 +26,7 @@ impl IsoText {
         let mut at = scratch.len();
         while rest > 0 || scratch.len() - at < width.min(scratch.len()) {
             at -= 1;
-            // The remainder is below 10, so it fits in its low byte.
+            // The remainder is below 10, so it fits into its low byte.
             scratch[at] = b'0' + (rest % 10).to_le_bytes()[0];
             rest /= 10;
         }

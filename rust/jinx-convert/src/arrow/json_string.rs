@@ -60,7 +60,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
 }
 
 fn float(value: f64, text: &mut String) -> Result<()> {
-    // `{:?}` is the shortest text that reads back equal, and always shows a float.
+    // `{:?}` gives the shortest text that reads back as the same float, and always looks like a float.
     if value.is_finite() {
         text.push_str(&format!("{value:?}"));
         Ok(())

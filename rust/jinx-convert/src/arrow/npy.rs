@@ -95,7 +95,7 @@ impl Npy {
         let shift = 64 - 8 * size;
         match self.element {
             Element::Bool => Value::Bool(bits != 0),
-            // Shifting up and down spreads the sign bit.
+            // Shifting up and then down extends the sign.
             Element::Int(_) => Value::Int(i64::from_le_bytes((bits << shift).to_le_bytes()) >> shift),
             Element::Uint(_) => match i64::try_from(bits) {
                 Ok(value) => Value::Int(value),

@@ -36,7 +36,7 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for BatchStream<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The caller may be C code, and a panic must not cross into it.
+        // The caller may be C code, where a panic must not arrive.
         let batches = self.batches.as_mut()?;
         let next = match guarded(|| batches.next().transpose(), "the batch source") {
             Ok(batch) => batch.map(Ok),
@@ -88,7 +88,7 @@ impl Iterator for ImportedBatches {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The stream may be one of this library, or wrap one.
+        // The stream may come from this library, or wrap one that does.
         self.0.next().map(|batch| batch.map_err(|error| take_failure().unwrap_or_else(|| from_arrow(error))))
     }
 }

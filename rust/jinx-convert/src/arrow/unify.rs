@@ -33,7 +33,7 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
 
 fn one_field(first: &Field, other: &Field) -> Result<Field> {
     let wide = wider(first.data_type(), other.data_type())?;
-    // Metadata of only one field, such as the mark of JSON strings, may not hold for the other.
+    // Metadata of only one of the fields, such as the mark for JSON strings, may not apply to the other.
     let mut metadata = first.metadata().clone();
     metadata.retain(|key, value| other.metadata().get(key) == Some(value));
     let nullable = first.is_nullable() || other.is_nullable();

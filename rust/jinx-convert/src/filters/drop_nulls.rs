@@ -46,7 +46,7 @@ impl<S: Sink> Sink for DropNulls<S> {
     }
 
     fn null(&mut self) -> Result<()> {
-        // A null element of a list has no name and is kept.
+        // A null element of a list has no name, and is kept.
         if self.waiting.take().is_some() { Ok(()) } else { self.inner.null() }
     }
 

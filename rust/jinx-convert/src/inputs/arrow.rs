@@ -130,7 +130,7 @@ impl<F: BatchFile> FileRows<F> {
             return self.source.batches(None);
         };
         let schema = self.source.schema();
-        // Every name is requested, to tell a mistyped one from existing ones.
+        // Request every name, so that a mistyped name is noticed.
         let wanted = schema.fields().iter().filter(|field| selection.reads(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
         self.source.batches(Some(&wanted))

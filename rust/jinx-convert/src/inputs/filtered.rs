@@ -21,7 +21,7 @@ impl Filtered {
 
 impl RowSource for Filtered {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        // Many consecutive chunks may have no selected row.
+        // Check here, because many consecutive chunks may have no selected row.
         interrupt::check()?;
         let Some(chunk) = self.source.next_chunk()? else {
             self.condition.check()?;
@@ -30,7 +30,7 @@ impl RowSource for Filtered {
         let rows = (0..chunk.len()).filter_map(|i| match self.condition.selects(&*chunk, i) {
             Ok(true) => Some((i, None)),
             Ok(false) => None,
-            // The caller that asks for the row gets the error.
+            // The error is returned when the caller asks for the row.
             Err(error) => Some((i, Some(error))),
         });
         let rows = rows.collect();

@@ -235,7 +235,7 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
 fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>)> {
     let open = shard.open(options)?;
     let footer = open.footer();
-    // From 1.1 on the footer lists every column.
+    // Since 1.1, the footer lists all columns.
     let names =
         footer.fields.iter().filter(|field| field.path.len() == 1).filter_map(|field| field.path[0].clone());
     let known = Known {

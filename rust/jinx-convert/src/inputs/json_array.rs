@@ -140,7 +140,7 @@ impl ArrayCutter {
         let is_space = byte.is_ascii_whitespace();
         Ok(match (self.state, byte) {
             (Position::Start, b'[') => Position::Between { comma: false },
-            // The byte-order mark; the text is known to begin with `[`.
+            // A byte-order mark; the text is known to begin with `[`.
             (Position::Start, _) => Position::Start,
             (Position::Between { comma: false }, b']') => Position::End,
             (Position::Between { .. }, b',' | b']' | b'}') => {

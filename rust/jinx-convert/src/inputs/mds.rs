@@ -28,7 +28,7 @@ impl MdsRows {
     /// # Errors
     /// The errors of [`Directory::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        // All hashes are compared: the output gets new checksums, which must not hide damage.
+        // Check all hashes: the output gets new checksums, which must not hide damage.
         let options = Options { hashes: Hashes::All, ..Options::default() };
         let directory = Arc::new(Directory::open(vec![path.to_owned()], options)?);
         let feed = directory.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&directory), 0));

@@ -136,7 +136,7 @@ impl ParquetSource {
         };
         let reader = guarded(build, "the Parquet file").map_err(|error| error.in_file(&self.path))?;
         let schema = arrow_array::RecordBatchReader::schema(&reader);
-        // If columns were left out, the reader's own schema lacks the metadata of the file.
+        // If columns are left out, the reader's own schema lacks the file's metadata.
         let metadata = self.metadata.schema().metadata().clone();
         let schema = SchemaRef::new(schema.as_ref().clone().with_metadata(metadata));
         Ok(Batches { reader: Some(reader), path: self.path.clone(), schema })

@@ -51,7 +51,7 @@ impl TarSamples {
         let name: Arc<Path> = Arc::from(input.name());
         let (total, read) = (input.total_bytes(), input.counter());
         let (sender, chunks) = bounded(CHUNKS_AHEAD);
-        // On a thread of its own, because the archive's iterator borrows the archive.
+        // Walk on a separate thread, because the archive's iterator borrows the archive.
         threads::background("jinx-tar", move || {
             if let Err(error) = caught(|| walk(input, &name, &sender), "the reading thread") {
                 let _ = sender.send(Err(error.in_file(&name)));
@@ -98,7 +98,7 @@ impl RowSource for TarSamples {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         match self.chunks.recv() {
             Ok(chunk) => Ok(Some(Box::new(TarChunk { markers: self.markers, ..chunk? }))),
-            // The receiver wants no more.
+            // The receiver has stopped.
             Err(_) => Ok(None),
         }
     }
@@ -122,9 +122,9 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
         Ok(Sent::All) if input.at_end() => {
             Err(Error::truncated("the tar ends without its end mark: the file is incomplete"))
         }
-        // The checksum of a compressed file follows the end mark.
+        // Read on: the checksum of a compressed file follows the end mark.
         Ok(Sent::All) => io::copy(&mut input, &mut io::sink()).map(drop).map_err(Error::from),
-        // Errors of the archive reader itself.
+        // An error of the archive reader itself: the archive is incomplete or damaged.
         Err(error) if matches!(error.cause(), Cause::Io(_)) && error.errno().is_none() => {
             let cause = if input.at_end() { Cause::Truncated } else { Cause::Corrupt };
             Err(Error::new(cause, error.what()))

@@ -136,7 +136,7 @@ impl<'a> RowWalk<'a> {
                 let data = self.take(length)?;
                 let is_path = self.name()? == "path";
                 let Head::Str(length) = self.head()? else { return Err(misfit(tag)) };
-                // Only Hugging Face's columns can hold the file name.
+                // Only columns of Hugging Face have a place for the file name.
                 self.text(length)?;
                 if !is_path {
                     return Err(misfit(tag));
@@ -149,7 +149,7 @@ impl<'a> RowWalk<'a> {
 
     /// Skips a value, checks its form, and records whether a map may have duplicate names.
     fn value(&mut self, depth: usize, hashes: &mut Vec<u64>) -> Result<()> {
-        // Each level of a row with markers may be escaped.
+        // In a row with markers, each level may be escaped, which adds a level.
         let max_depth = if self.is_marked { 2 * MAX_DEPTH + 1 } else { MAX_DEPTH };
         match self.head()? {
             Head::Array(count) => {
@@ -266,7 +266,7 @@ impl<'a> RowWalk<'a> {
                 }
                 match digits.parse() {
                     Ok(value) => sink.int(value),
-                    // Leading zeros would not be JSON.
+                    // JSON does not allow leading zeros.
                     Err(_) if plain.starts_with('0') => {
                         Err(Error::corrupt("an integer (extension type 4) with leading zeros"))
                     }

@@ -31,7 +31,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
             return Ok(self.shown(&name));
         }
         self.ops.create_directories(&self.directory.join(&name[..2])).map_err(failed)?;
-        // Written under a temporary name first, so that an interrupted run leaves no partial file under the final name.
+        // Write under a temporary name first, so that an interrupted run leaves no partial file under the final name.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let temporary = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
         let written = self.ops.write(&temporary, data).and_then(|()| self.ops.rename(&temporary, &path));

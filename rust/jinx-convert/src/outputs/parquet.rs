@@ -110,7 +110,7 @@ impl<W: Write + Send> ParquetSink<W> {
         if batch.schema_ref().fields() != self.schema.fields() {
             return Err(Error::mismatch("the batch has other columns than the Parquet file"));
         }
-        // In small steps, so that one large batch does not outgrow the row group's bound.
+        // In small steps, so that a large batch does not exceed the limit of the row group.
         let mut start = 0;
         while start < batch.num_rows() {
             let length = ROWS_PER_SIZE_CHECK.min(batch.num_rows() - start);
@@ -147,11 +147,11 @@ fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperti
         .set_compression(options.compression.codec()?)
         .set_write_batch_size(ROWS_PER_SIZE_CHECK)
         .set_created_by(concat!("jinx ", env!("CARGO_PKG_VERSION")).to_owned())
-        // In the footer too, where other readers look for Hugging Face's features.
+        // Write it to the footer too, where other readers look for Hugging Face's features.
         .set_key_value_metadata(Some(metadata));
     let leaves = ArrowSchemaConverter::new().convert(schema).map_err(from_parquet)?;
     for leaf in leaves.columns().iter().filter(|leaf| is_plain_bytes(leaf)) {
-        // Media never repeat, and their smallest and largest values are useless.
+        // No dictionary or statistics: media values never repeat, and their minimum and maximum are useless.
         properties = properties
             .set_column_dictionary_enabled(leaf.path().clone(), false)
             .set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);

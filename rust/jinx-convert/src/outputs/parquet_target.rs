@@ -86,7 +86,7 @@ impl ChunkEncoder for BatchEncoder {
 
     fn undo(&mut self) -> Result<()> {
         self.tree = TreeBuilder::default();
-        // Half of the row may be in it.
+        // Start again, because half of the row may already be in the builder.
         self.rows = BatchBuilder::new(self.schema.clone())?;
         self.whole.iter().flatten().try_for_each(|row| self.rows.push(row))
     }

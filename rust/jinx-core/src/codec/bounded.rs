@@ -37,7 +37,7 @@ pub(super) fn read_all(
             out.truncate(start + got);
             return Ok(out);
         }
-        // The buffer is full. Read a little more before growing it: an exact first guess is common.
+        // The buffer is full. Before growing it, read a little more: the first guess is often exact.
         let mut probe = [0; 64];
         let got = fill(&mut reader, &mut probe)?;
         if to_u64(out.len()).saturating_add(to_u64(got)) > max {

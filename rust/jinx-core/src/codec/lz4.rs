@@ -91,7 +91,7 @@ impl FrameLayout {
                     let stored = header & 0x7FFF_FFFF;
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
-                    // A block has at most 4 MiB; the decoder does not read longer blocks.
+                    // A block has at most 4 MiB; the decoder reads no longer blocks.
                     (Part::Block, stored as usize + checksum(0x10))
                 }
             },
@@ -180,7 +180,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
             return Ok(0);
         }
         loop {
-            // The reader is put back only after success, so every read after an error fails.
+            // Put the reader back only after success, so that every read after an error fails.
             match std::mem::replace(&mut self.state, FrameState::Failed) {
                 FrameState::Between(source) => self.state = self.open(source)?,
                 FrameState::Ended => {

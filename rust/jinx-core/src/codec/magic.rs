@@ -68,7 +68,7 @@ fn matroska(data: &[u8]) -> Option<&'static str> {
     if !data.starts_with(b"\x1a\x45\xdf\xa3") {
         return None;
     }
-    // The document type is in the first header.
+    // The first header contains the document type.
     let header = data.get(..data.len().min(64))?;
     let webm = memchr::memmem::find(header, b"webm").is_some();
     Some(if webm { "video/webm" } else { "video/x-matroska" })

@@ -131,7 +131,7 @@ pub fn decode_into<'o>(codec: Codec, input: &[u8], out: UninitSlice<'o>) -> Resu
 /// A guess at the decoded length, good enough for a first reservation that is capped anyway.
 fn size_hint(codec: Codec, input: &[u8]) -> Option<u64> {
     match codec {
-        // The last member's length modulo 2^32.
+        // The length of the last member modulo 2^32.
         Codec::Gzip => input.last_chunk::<4>().map(|tail| u64::from(u32::from_le_bytes(*tail))),
         _ => declared_len(codec, input),
     }

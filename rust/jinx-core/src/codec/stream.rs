@@ -107,7 +107,7 @@ pub fn sniff(first: &[u8]) -> Option<Codec> {
         (b"\x04\x22\x4d\x18", Codec::Lz4),
         (b"\xfd7zXZ\0", Codec::Xz),
         (b"\xff\x06\0\0sNaPpY", Codec::Snappy),
-        // A skippable frame: lz4 has them too, but only zstd's seekable and pzstd files begin with one.
+        // A skippable frame. lz4 has them too, but only zstd files (seekable, or from pzstd) begin with one.
         (b"\x50\x2a\x4d\x18", Codec::Zstd),
     ];
     let bzip2 = matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', ..]);

@@ -52,7 +52,7 @@ pub fn base64_len(n: usize) -> usize {
 
 /// Appends the base64 text of `data`, standard alphabet with padding.
 pub fn push_base64(out: &mut Vec<u8>, data: &[u8]) {
-    // The encoder itself reserves exactly, which would make many small appends quadratic.
+    // The encoder itself reserves exactly as much as it needs, which would make many small appends quadratic.
     out.reserve(base64_len(data.len()));
     base64_simd::STANDARD.encode_append(data, out);
 }

@@ -30,7 +30,7 @@ fn new_context() -> Result<DCtx<'static>> {
 }
 
 fn take_context() -> Result<DCtx<'static>> {
-    // Take the context out, and do not put it back after an error: no state survives a bad frame.
+    // Take the context, and put it back only after success: no state may survive a bad frame.
     match CONTEXT.with(RefCell::take) {
         Some(context) => Ok(context),
         None => new_context(),
@@ -77,7 +77,7 @@ pub(super) fn decode_into<'o>(input: &[u8], mut out: UninitSlice<'o>) -> Result<
             return out.written().ok_or_else(|| Error::corrupt("the zstd frame does not match its header"));
         }
     }
-    // The slower decoder reports exactly what is wrong, and can be interrupted.
+    // The slower decoder reports the exact error, and can be interrupted.
     let out = out.cleared();
     read_exactly(Members::new(ZstdStep::new()?, input), out)?;
     Ok(out)
@@ -107,7 +107,7 @@ impl Step for ZstdStep {
     }
 
     fn restart(&mut self) -> Result<()> {
-        // A finished frame leaves the context ready for the next one.
+        // After a complete frame, the context is ready for the next one.
         Ok(())
     }
 

@@ -89,7 +89,7 @@ impl Drop for DirectoryAppend {
     fn drop(&mut self) {
         if self.lock.is_own_process() {
             for name in &self.added {
-                // No manifest lists these leftovers: they only cost space.
+                // Leftovers that no manifest lists only cost space.
                 let _ = remove_files(&*self.ops, &shard_files(&self.directory, name));
             }
         }
@@ -118,7 +118,7 @@ pub(crate) fn remove_unlisted(
     let mut text = vec![0; to_usize(length, "a length")?];
     lock.file().read_exact_at(&mut text, 0).map_err(|error| failed(&error))?;
     let text = String::from_utf8_lossy(&text);
-    // Without a readable manifest, nobody knows which shards count.
+    // Without a readable manifest, it is unknown which shards count.
     let Some(listed) = identity.listed(directory).filter(|_| !text.is_empty()) else {
         return Ok(Vec::new());
     };

@@ -50,7 +50,7 @@ impl PairLock {
             if look(path).map_err(failed)?.is_some() {
                 if_there(self.ops.remove(path)).map_err(failed)?;
             }
-            // The order must also hold after a power cut.
+            // The order must survive a power cut.
             let directory = path.parent().unwrap_or(Path::new("/"));
             self.ops.sync_directory(directory).map_err(|error| Error::io(directory, &error))?;
         }
@@ -93,7 +93,7 @@ impl DirectoryLock {
         self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))?;
         let removed = remove_dataset(&*self.ops, work, Contents::Pairs);
         if removed.is_err() {
-            // Files that appeared in it meanwhile are foreign.
+            // Files that have appeared in it since then are not ours.
             self.lock.clear()?;
         }
         removed

@@ -140,7 +140,7 @@ impl DirectoryWriter {
     /// directories are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Checked again: a program that takes no lock may have written there.
+        // Check again: a program that takes no lock may have written here.
         require_free(&self.paths, self.overwrite, self.contents)?;
         let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;
@@ -155,7 +155,7 @@ impl DirectoryWriter {
             Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
         if let Some(leftover) = leftover {
-            // The new dataset is published; an old one that cannot be removed is swept later.
+            // The new dataset is published; if the old one cannot be removed now, it is removed later.
             let _ = remove_dataset(&*self.ops, &leftover, self.contents);
         }
         Ok(())

@@ -21,7 +21,7 @@ pub(crate) struct DirectoryPaths {
 impl DirectoryPaths {
     pub(crate) fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a directory, usually on a larger disk, is followed: its target is replaced.
+        // Follow a link to a directory, which is usually on a larger disk: its target is replaced.
         let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
         let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
         match (whole.parent(), whole.file_name()) {

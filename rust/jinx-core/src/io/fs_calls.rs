@@ -94,7 +94,8 @@ pub trait FileOps: Send + Sync {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::SyncDirectory(path))?;
         match File::open(path)?.sync_all() {
-            // Some network and user-space file systems cannot sync a directory; they order its changes themselves.
+            // Some network and user-space file systems cannot sync a directory; they keep its changes in order
+            // themselves.
             Err(error) if is_unsupported(&error) => Ok(()),
             done => done,
         }
@@ -159,7 +160,7 @@ pub struct RealOps;
 impl FileOps for RealOps {}
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // 0666: the kernel applies the umask.
+    // 0666: the kernel removes the bits of the umask.
     let mode = Mode::from_raw_mode(0o666);
     let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())

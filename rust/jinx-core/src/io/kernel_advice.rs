@@ -14,7 +14,7 @@ pub fn expect_reads(file: &File, range: Range<u64>) {
     let mut start = range.start;
     while start < range.end {
         let length = ADVICE_BYTES.min(range.end - start);
-        // Without the advice, reading takes longer but gives the same result.
+        // If the advice fails, reading takes longer but gives the same result.
         let _ =
             rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
         start += length;
@@ -42,7 +42,7 @@ pub(crate) fn is_cached(_: &File, _: u64) -> bool {
 /// The first `length` bytes of a file will be written, in any order: the system may reserve room for them in one stretch.
 #[cfg(target_os = "linux")]
 pub fn expect_writes(file: &File, length: u64) {
-    // A failure is ignored: the file is only scattered over the disk.
+    // A failure does no harm: the file may only be fragmented.
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length);
 }
 

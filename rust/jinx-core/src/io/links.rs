@@ -47,7 +47,7 @@ fn leading_to_the_same(link: &Path, name: &Path) -> io::Result<PathBuf> {
     if to.is_absolute() {
         return Ok(to);
     }
-    // Directories in the path may be links too, and `..` leads out of their targets.
+    // Directories in the path may also be links, and `..` leads from their targets.
     let [from, here] = [link, name].map(|path| path.parent().unwrap_or(Path::new("/")).canonicalize());
     let (from, here) = (from?, here?);
     let common = from.components().zip(here.components()).take_while(|(one, other)| one == other).count();

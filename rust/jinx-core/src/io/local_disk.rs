@@ -5,7 +5,7 @@ use std::fs::File;
 /// True when the file system is known to be remote or in user space, where a map may stall, fail late or go stale.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
-    // The type's width differs between platforms; the magic number is its low 32 bits on all of them.
+    // The width of the type differs between platforms; on all of them, the low 32 bits are the magic number.
     rustix::fs::fstatfs(file)
         .ok()
         .and_then(|stat| stat.f_type.to_le_bytes().first_chunk::<4>().copied())

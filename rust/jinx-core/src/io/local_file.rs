@@ -96,7 +96,7 @@ impl LocalFile {
     /// # Errors
     /// The errors of [`super::Source::open`].
     pub(crate) fn open(place: PathBuf, access: Access) -> Result<Self> {
-        // Checked before opening, because opening a pipe without a writer blocks forever.
+        // Check before opening, because opening a pipe without a writer blocks forever.
         require_regular(&place.metadata()?)?;
         let file = File::open(&place)?;
         let metadata = file.metadata()?;
@@ -254,7 +254,7 @@ impl Blocks for LocalFile {
                 Err(error) => return Err(Error::from(&io::Error::from(error)).at_byte(at)),
             }
         }
-        // An allocator may give more room than requested; the last read may then return more bytes.
+        // An allocator may reserve more room than requested, and then the last read may return more bytes.
         bytes.truncate(wanted);
         Ok(bytes)
     }
@@ -262,7 +262,7 @@ impl Blocks for LocalFile {
     fn is_cached(&self, offset: u64) -> bool {
         match &self.handle {
             Handle::Held(file) => is_cached(file, offset),
-            // There is no handle to give advice about.
+            // There is no open file to give advice about.
             Handle::Released => true,
         }
     }

@@ -69,7 +69,7 @@ impl Lock {
                     return Err(no_lock(path, &error));
                 }
             }
-            // Between opening and locking, the last holder may have renamed or removed the file.
+            // Between opening and locking, the previous holder may have renamed or removed the file.
             let lock = Self {
                 file,
                 path: path.to_owned(),
@@ -81,7 +81,7 @@ impl Lock {
                 continue;
             }
             if metadata.nlink() > 1 {
-                // This inode has another name, which owns the content.
+                // This file now has another name, which owns the content.
                 drop(lock);
                 continue;
             }
@@ -151,17 +151,17 @@ impl Drop for Lock {
             return;
         }
         if !self.published && self.is_ours().unwrap_or(false) {
-            // A file that remains is swept by the next writer and only costs space.
+            // A file that remains only costs space; the next writer removes it.
             let _ = if_there(self.ops.remove(&self.path));
         }
-        // Explicit, because a forked child's copy of the descriptor would keep the lock alive.
+        // Unlock explicitly: a forked child's copy of the descriptor would keep the lock.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
 /// Waits a moment for a writer that has renamed its locked file to `published` and is still cleaning up.
 pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
-    // Opening a pipe would block forever.
+    // Otherwise, opening a pipe would block forever.
     if !published.is_file() {
         return Ok(());
     }
@@ -169,7 +169,7 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
         return Ok(());
     };
     for _ in 0..FINISH_ATTEMPTS {
-        // Without file locks, no writer has one.
+        // If the file system has no locks, no writer holds one.
         if try_flock(&file, FlockOperation::NonBlockingLockShared).unwrap_or(true) {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl PairPaths {
         let stem = whole
             .file_name()
             .and_then(|name| name.as_bytes().strip_suffix(b".jinx"))
-            // For `..jinx`, the name without its suffix is the directory itself.
+            // Without its suffix, the name `..jinx` would be the directory itself.
             .filter(|stem| !stem.is_empty() && *stem != b".")
             .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);
@@ -90,7 +90,7 @@ impl PairPaths {
         if fits || !exists(&second)? || identity.sidecar_id(&second) != main_id {
             return Ok(());
         }
-        // The file in its place may be the only sidecar of another main file.
+        // The file at this path may be the only sidecar of another main file.
         if other_owner(&self.sidecar, &self.main, identity)?.is_some() {
             return Ok(());
         }
@@ -138,8 +138,8 @@ impl PairPaths {
             let (main_id, fits) = self.belonging(identity)?;
             match main_id {
                 Some(main_id) => !fits && tag == main_id,
-                // No id, or a main file that cannot be read: only a second name of the very same file is certainly not
-                // needed.
+                // There is no id, or the main file cannot be read: then it is unneeded only if it is another name of
+                // the very same file.
                 None => !fits || !is_one_file(second, &self.sidecar)?,
             }
         };

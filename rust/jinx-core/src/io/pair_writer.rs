@@ -81,7 +81,7 @@ impl PairWriter {
         overwrite: bool,
         identity: impl PairIdentity + 'static,
     ) -> Result<Self> {
-        // A main file may have been renamed away from its sidecar, and gets its old name back.
+        // The main file may have been renamed without its sidecar, and may get its old name back.
         let keeps_sidecar = sidecar == Some(&PairPaths::of(main)?.sidecar);
         Self::start(ops, main, overwrite, Box::new(identity), keeps_sidecar)
     }
@@ -98,7 +98,7 @@ impl PairWriter {
         require_free(&paths, overwrite)?;
         let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
         wait_for_finisher(&paths.main)?;
-        // Checked again, now that nobody else can publish.
+        // Check again, now that nobody else can publish.
         require_free(&paths, overwrite)?;
         if !keeps_sidecar {
             require_own_sidecar(&paths.main, &*identity)?;
@@ -201,7 +201,7 @@ impl PairWriter {
     fn require_still_free(&self) -> Result<()> {
         self.lock.require_ours()?;
         require_free(&self.paths, self.overwrite)?;
-        // Copies of the old main file were looked for at the beginning, which takes long in a large directory.
+        // Copies of the old main file were searched for at the beginning, because this takes long in a large directory.
         if !self.keeps_sidecar && !self.paths.belonging(&*self.identity)?.1 {
             require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
@@ -228,7 +228,7 @@ impl PairWriter {
             let what = format!("published, but the directory could not be synced: {}", error.what());
             Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
-        // The dataset is whole now; leftovers are swept later.
+        // The dataset is complete now; leftovers are removed later.
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
@@ -254,8 +254,8 @@ impl PairWriter {
         if self.sidecar.is_none() {
             self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Second names are only made when a file is replaced. A new file has none, so that the directory, which may
-        // be large, need not be listed.
+        // Second names exist only if a file was replaced. A new file has none, so the directory, which may be large,
+        // need not be listed.
         if self.paths.main_exists()? {
             for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
@@ -311,7 +311,7 @@ impl PairWriter {
     /// Puts the old sidecar back after a step before the commit failed. The error of that step is the one to report.
     fn take_back(&self, second: Option<&Path>, sidecar_moved: bool) {
         let undone = match (second, sidecar_moved) {
-            // Both names are still one file, and renaming one onto the other would leave both.
+            // Both names are still the same file, and renaming one to the other would keep both.
             (Some(second), false) => self.ops.remove(second),
             (Some(second), true) => self.ops.rename(second, &self.paths.sidecar),
             (None, true) => self.ops.remove(&self.paths.sidecar),
@@ -321,7 +321,7 @@ impl PairWriter {
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
-        // Checked first: in the usual case, nothing has to be changed.
+        // Look first: usually, nothing has to be changed.
         match look(path).map_err(|error| Error::io(path, &error))? {
             Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
             None => Ok(()),
@@ -337,7 +337,8 @@ impl PairWriter {
 
 impl Drop for PairWriter {
     fn drop(&mut self) {
-        // The lock, dropped next, removes the main temporary: last, because it guards this one.
+        // Dropping the lock, which comes next, removes the temporary main file. It must be last, because it protects
+        // this one.
         let guarded = self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false);
         if self.sidecar.is_some() && guarded {
             let _ = if_there(self.ops.remove(&self.paths.sidecar_temp));

@@ -79,7 +79,7 @@ impl Scratch {
 
     fn named(ops: Arc<dyn FileOps>, parent: &Path, prefix: &str) -> Self {
         let pid = process::id();
-        // A forked child has the random numbers of its parent, and process numbers are reused.
+        // A forked child has its parent's random numbers, and process ids are reused.
         let random = RandomState::new().hash_one((pid, SystemTime::now()));
         let path = parent.join(format!("{prefix}{random:0DIGITS$x}"));
         Self { ops, path, pid, held: Mutex::default() }
@@ -92,7 +92,7 @@ impl Scratch {
     /// # Errors
     /// `Io` when it cannot be made.
     pub fn directory(&self) -> Result<&Path> {
-        // The lock is never held during disk access: a process forked meanwhile could never take it.
+        // Never hold the lock during disk access: a process that is forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
         if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.directory)) {
@@ -116,7 +116,7 @@ impl Scratch {
             };
             match open(&self.path) {
                 Ok(directory) => {
-                    // Without file locks, no process removes directories that are not locked.
+                    // Without file locks, no process removes unlocked directories.
                     let is_locked =
                         try_flock(&directory, FlockOperation::NonBlockingLockShared).unwrap_or(true);
                     if is_locked && self.is_at_path(&directory) {
@@ -150,7 +150,7 @@ impl Default for Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            // Leftovers are swept later.
+            // Leftovers are removed later.
             let _ = if_there(remove(&*self.ops, &self.path));
         }
     }
@@ -316,7 +316,7 @@ mod tests {
             fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
         }
         *dead.held.lock().unwrap() = None;
-        // Nothing needs to be made: looking is enough.
+        // Nothing needs to be created: looking is enough.
         let next = Scratch::next_to(&output).unwrap();
         assert_eq!(names(parent.path()), [&*living.path]);
         drop((next, dead, living));

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 /// `Io` when the directory cannot be read; `Interrupted`.
 pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
     let Some(id) = identity.sidecar_id(sidecar) else {
-        // Without an id (JINX 1.0) the name alone decides.
+        // Without an id (JINX 1.0), only the name decides.
         return Ok(None);
     };
     let directory = sidecar.parent().unwrap_or(Path::new("/"));
     let failed = |error: &std::io::Error| Error::io(directory, error);
     let main_status = fs::metadata(main).ok();
-    // Another file with the id of this dataset is a copy of its main file: few files have its length.
+    // Another file with this dataset's id is a copy of its main file. Compare lengths first, because few files have the
+    // same.
     let copied = main_status.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
     for entry in fs::read_dir(directory).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
@@ -72,7 +73,7 @@ pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<(
     let owned = sidecar_path(&owner);
     let [owner, owned] =
         [&owner, &owned].map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    // While the main file of this name exists, it needs the file too.
+    // While the main file with this name exists, it needs the sidecar too.
     let way_out = if main.exists() { "copy" } else { "rename" };
     let what =
         format!("this is the sidecar of {owner}; {way_out} it to {owned} first, or choose another name");

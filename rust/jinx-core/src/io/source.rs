@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf, absolute};
 pub fn base_of(paths: &[PathBuf]) -> PathBuf {
     match paths.iter().all(|path| path.is_absolute() || url_of(path).is_some()) {
         true => PathBuf::new(),
-        // Without a working directory, opening relative paths fails.
+        // Without a working directory, opening a relative path fails.
         false => std::env::current_dir().unwrap_or_default(),
     }
 }

@@ -27,8 +27,8 @@ impl<'a> From<&'a mut [MaybeUninit<u8>]> for UninitSlice<'a> {
 
 impl<'a> From<&'a mut [u8]> for UninitSlice<'a> {
     fn from(memory: &'a mut [u8]) -> Self {
-        // SAFETY: both slices have the same layout, and what is behind an `UninitSlice` is only ever overwritten with
-        // bytes, so the memory stays initialized.
+        // SAFETY: both slices have the same layout, and memory behind an `UninitSlice` is only ever overwritten with
+        // bytes, so it stays initialized.
         Self { memory: unsafe { &mut *(ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) }, filled: 0 }
     }
 }
@@ -91,8 +91,8 @@ impl<'a> UninitSlice<'a> {
     }
 }
 
-// SAFETY: the pointer and the capacity are those of memory that is borrowed for writing, and `filled` is what the
-// decompressor says it wrote, which `WriteBuf` makes its duty.
+// SAFETY: the pointer and the capacity describe memory that is borrowed for writing, and `filled` is the number of
+// bytes that the decompressor says it wrote, as `WriteBuf` requires.
 unsafe impl WriteBuf for UninitSlice<'_> {
     fn as_slice(&self) -> &[u8] {
         // SAFETY: the first `filled` bytes were written.

@@ -53,7 +53,7 @@ fn fault(name: &str) -> Option<&'static str> {
     } else if name.trim() != name {
         Some("begins or ends with a blank")
     } else if name.ends_with('.') {
-        // Covers `.` and `..`; Windows drops the dots of any other.
+        // This covers `.` and `..`; Windows drops the dots at the end of any other name.
         Some("ends with a dot")
     } else if bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':') {
         Some("begins with a drive letter")

@@ -44,7 +44,7 @@ pub fn scanned<S: Scan>(scan: S) -> S::Found {
         && is_x86_feature_detected!("pclmulqdq")
         && is_x86_feature_detected!("popcnt")
     {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: the processor supports these instructions.
         return unsafe { avx2::scanned(scan) };
     }
     scan.scan::<Lanes>()
@@ -84,14 +84,14 @@ impl Lane {
     fn new(bytes: [u8; 16]) -> Self {
         use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
 
-        // SAFETY: every x86-64 has SSE2, and any 16 bytes are a vector.
+        // SAFETY: every x86-64 processor has SSE2, and any 16 bytes are a valid vector.
         unsafe {
             let vector = std::mem::transmute::<[u8; 16], __m128i>(bytes);
             let equal = |vector, byte: u8| {
                 let mask = _mm_movemask_epi8(_mm_cmpeq_epi8(vector, _mm_set1_epi8(byte.cast_signed())));
                 mask.to_le_bytes().first_chunk().map_or(0, |low| u16::from_le_bytes(*low))
             };
-            // This bit is all that tells `{` from `[` and `}` from `]`.
+            // Only this bit distinguishes `{` from `[` and `}` from `]`.
             let folded = _mm_or_si128(vector, _mm_set1_epi8(0x20));
             Self {
                 quotes: equal(vector, b'"'),
@@ -138,7 +138,7 @@ mod avx2 {
     /// As [`scanned`].
     #[inline(always)]
     unsafe fn equal(vector: __m256i, byte: u8) -> u64 {
-        // SAFETY: promised by the caller.
+        // SAFETY: guaranteed by the caller.
         let mask =
             unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector, _mm256_set1_epi8(byte.cast_signed()))) };
         u64::from(mask.cast_unsigned())
@@ -152,10 +152,10 @@ mod avx2 {
         fn block(bytes: &[u8; 64]) -> Block {
             let mut block = Block::default();
             for (i, bytes) in bytes.as_chunks::<32>().0.iter().enumerate() {
-                // SAFETY: only a scan for processors with AVX2 comes here, and any 32 bytes are a vector.
+                // SAFETY: this is called only on processors with AVX2, and any 32 bytes are a valid vector.
                 unsafe {
                     let vector = std::mem::transmute::<[u8; 32], __m256i>(*bytes);
-                    // This bit is all that tells `{` from `[` and `}` from `]`.
+                    // Only this bit distinguishes `{` from `[` and `}` from `]`.
                     let folded = _mm256_or_si256(vector, _mm256_set1_epi8(0x20));
                     block.quotes |= equal(vector, b'"') << (32 * i);
                     block.backslashes |= equal(vector, b'\\') << (32 * i);
@@ -169,7 +169,8 @@ mod avx2 {
 
         #[inline(always)]
         fn parities(bits: u64) -> u64 {
-            // SAFETY: as above. A product without carries with ones is the parity of the bits up to each.
+            // SAFETY: as above. The carry-less product with all ones gives, at each bit, the parity of the bits up to
+            // it.
             unsafe {
                 let product =
                     _mm_clmulepi64_si128(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1), 0);

@@ -39,7 +39,7 @@ pub fn check_unique(text: &[u8], depth: usize) -> Result<u64> {
 /// # Errors
 /// The errors of [`emit`].
 pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
-    // Most values are numbers, strings or lists of those.
+    // Most values are numbers, strings or lists of these.
     if memchr::memchr(b'{', text).is_none() {
         return Ok(false);
     }
@@ -59,7 +59,7 @@ pub fn count_names(text: &[u8]) -> Result<u64> {
     let mut names = Vec::new();
     while let Some(member) = members.next_member()? {
         let raw = text.get(member.key_range()).unwrap_or_default();
-        // Only an escape gives a name another text.
+        // Only a name with an escape differs from its raw text.
         names.push(match memchr::memchr(b'\\', raw) {
             None => XxHash3_64::oneshot(raw),
             Some(_) => XxHash3_64::oneshot(unescape(raw)?.as_bytes()),

@@ -202,7 +202,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let content = match members {
             [(_, content)] => content,
-            // The file name of a media value; only Hugging Face's columns have a place for it.
+            // The file name of a media value, for which only columns of Hugging Face have a place.
             [(_, content), (name, Value::Str(_) | Value::Null)] if tag == BYTES && name == "path" => content,
             _ => return Err(misfit(tag)),
         };

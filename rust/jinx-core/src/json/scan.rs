@@ -192,7 +192,7 @@ fn first_mark(bytes: [u8; 8]) -> Option<(usize, bool)> {
 /// The position after the closing quote of a string whose content starts at `at`.
 #[inline]
 fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
-    // Names and many values are too short for a call of `memchr` to pay off.
+    // Names and many values are so short that a call of `memchr` does not pay off.
     for _ in 0..SHORT_WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
         match first_mark(*bytes) {
@@ -263,7 +263,7 @@ impl<const COUNTED: bool> Scan for Container<'_, COUNTED> {
             let outside = !strings.next::<V>(&block);
             let (opens, closes) = (block.opens & outside, block.closes & outside);
             let closing = closes.count_ones() as usize;
-            // Most blocks are too deeply nested to end the container, or to hold one of its commas.
+            // Most blocks are nested too deeply to end the container or to contain one of its commas.
             if depth > closing + usize::from(COUNTED) {
                 depth += opens.count_ones() as usize;
                 depth -= closing;
@@ -316,7 +316,7 @@ impl Strings {
     #[inline(always)]
     fn next<V: Vectors>(&mut self, block: &Block) -> u64 {
         let mut quotes = block.quotes & !self.escaped;
-        // Few blocks hold a backslash; doing this for all of them made reading one column 10 % slower.
+        // Few blocks contain a backslash; doing this for all blocks made reading one column 10 % slower.
         if block.backslashes != 0 {
             quotes &= !self.taken(block.backslashes);
         } else {

@@ -26,7 +26,7 @@ impl KeyKind {
         match self {
             Self::Float if key & SIGN == 0 => f64::from_bits(!key),
             Self::Float => f64::from_bits(key ^ SIGN),
-            #[allow(clippy::cast_precision_loss)] // only to place it in a chart
+            #[allow(clippy::cast_precision_loss)] // the number is only placed in a chart
             Self::Int => (key ^ SIGN).cast_signed() as f64,
         }
     }
@@ -71,12 +71,12 @@ impl<'c> Cells<'c> {
             Some(CellNumber::Float(value)) => return Ok(float_key(value)),
             Some(CellNumber::Bool(value)) => value.into(),
             Some(CellNumber::Int(value)) => value,
-            // Keys have room only for the largest signed integer.
+            // A key only has room for the largest signed integer.
             Some(CellNumber::Uint(value)) => i64::try_from(value).unwrap_or(i64::MAX),
         };
         Ok(match self.kind {
             KeyKind::Int => Some(int_key(value)),
-            #[allow(clippy::cast_precision_loss)] // of a width that floats hold exactly
+            #[allow(clippy::cast_precision_loss)] // a float holds integers of this width exactly
             KeyKind::Float => float_key(value as f64),
         })
     }

@@ -42,7 +42,7 @@ pub fn linked_counts(
             if among.is_some_and(|among| !among.has(i)) {
                 continue;
             }
-            // A sample that exactly one column leaves out counts in this column only.
+            // A sample that exactly one column refuses counts only in that column.
             let (mut refusals, mut refusing) = (0, 0);
             for (at, column) in columns.iter().enumerate() {
                 let is_refused = !column.is_kept[usize::from(column.codes[i])];

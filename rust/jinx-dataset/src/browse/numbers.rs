@@ -104,7 +104,7 @@ impl Numbers {
             false
         });
         match done {
-            // Also what the rows say about a list or dict.
+            // Reading rows also reports these errors for a list or dict.
             Err(error) if matches!(error.cause(), jinx_core::Cause::Mismatch | jinx_core::Cause::Invalid) => {
                 return Ok(None);
             }
@@ -237,7 +237,7 @@ impl Numbers {
 }
 
 fn number_of(measure: Option<Measure>) -> Result<Option<f64>> {
-    #[allow(clippy::cast_precision_loss)] // charts and orders of columns without an index
+    #[allow(clippy::cast_precision_loss)] // used only for charts and orders of columns that are not indexed
     Ok(match measure {
         None | Some(Measure::None) => None,
         Some(Measure::Bool(value)) => Some(f64::from(u8::from(value))),

@@ -66,7 +66,7 @@ impl SortedPages {
             }
             false
         })?;
-        // The order of samples without a number is final.
+        // Samples without a number are already in their final order.
         let mut is_sorted = vec![false; BUCKETS + 1];
         is_sorted[BUCKETS] = true;
         Ok(Self { samples, starts, is_sorted, is_descending })
@@ -103,7 +103,7 @@ impl SortedPages {
             let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
             let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(end - start);
             let own = self.samples[start..end].iter().map(|sample| index(*sample));
-            // The positions ascend, so each block is read only once.
+            // The positions ascend, so that each block is read only once.
             let mut own = own.peekable();
             while let Some(first) = own.peek() {
                 let block = numbers.block_of(*first);
@@ -154,7 +154,7 @@ impl Place {
         let (least, largest) = numbers.range().unwrap_or_default();
         #[allow(clippy::cast_precision_loss)]
         let scale = (BUCKETS - 1) as f64 / (largest - least);
-        // A range over the largest float, or of one number.
+        // The scale is not finite if the range exceeds the largest float, or contains only one number.
         Self { least, scale: if scale.is_finite() { scale } else { 0.0 } }
     }
 
@@ -162,7 +162,7 @@ impl Place {
         if number.is_infinite() {
             return if number > 0.0 { BUCKETS - 1 } else { 0 };
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast from a float saturates
         let bucket = ((number - self.least) * self.scale) as usize;
         bucket.min(BUCKETS - 1)
     }
@@ -192,7 +192,7 @@ mod tests {
             let selected = selected.as_deref().map(|bits| Selected::new(bits, values.len()).unwrap());
             let mut pages = SortedPages::new(&numbers, selected, is_descending).unwrap();
             assert_eq!(pages.len(), expected.len());
-            // From the end, in pages that cut buckets.
+            // Start from the end, with pages that cut buckets.
             let mut found: Vec<u32> = Vec::new();
             for start in (0..expected.len()).step_by(37).rev() {
                 pages.sort_page(&numbers, start, 37).unwrap();

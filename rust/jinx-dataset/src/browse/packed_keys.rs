@@ -116,7 +116,7 @@ impl KeyKind {
             Self::Int => Some((key ^ int_key(0)).cast_signed()),
             Self::Float => {
                 let value = self.number(key);
-                #[allow(clippy::cast_possible_truncation)] // of a whole number that both hold exactly
+                #[allow(clippy::cast_possible_truncation)] // a whole number that both types hold exactly
                 (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
             }
         }

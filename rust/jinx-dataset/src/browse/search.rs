@@ -68,7 +68,7 @@ impl Lines {
         let mut found = Vec::new();
         let (mut next, mut numbers) = (block.start, Vec::new());
         while next < block.end {
-            // Samples of one file whose rows follow each other are read together.
+            // Samples whose rows are adjacent in one file are read together.
             let first = next;
             let (shard, row) = shards.locate(dataset.position(next))?;
             numbers.clear();
@@ -124,7 +124,7 @@ impl Needle {
 fn frequency(byte: u8) -> u8 {
     const BY_FREQUENCY: &[u8] = b"zqxjkvbpygfwmucldrhsnioate0123456789 ";
     let place = BY_FREQUENCY.iter().position(|other| *other == byte);
-    // Bytes of other scripts are common in texts of these scripts, where the word occurs.
+    // In texts in another script, where the word occurs, bytes of that script are common.
     place.map_or(if byte.is_ascii() { u8::MAX } else { 20 }, |place| u8::try_from(place).unwrap_or(u8::MAX))
 }
 

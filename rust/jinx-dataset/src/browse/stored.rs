@@ -46,7 +46,7 @@ impl Stored {
         let Some(types) = parts.iter().map(|part| part.dtype).collect::<Option<Vec<ColumnType>>>() else {
             return Ok(None);
         };
-        // Strings and times are no numbers.
+        // Strings and times are not numbers.
         let is_number = |dtype: &ColumnType| !matches!(dtype, ColumnType::Utf8 | ColumnType::Time(_));
         let Some(dtype) = common_type(&types).filter(is_number) else { return Ok(None) };
         Ok(Some(Self {

@@ -35,7 +35,7 @@ impl Decoding {
 impl Drop for Decoding {
     fn drop(&mut self) {
         if self.process != process::id() {
-            // The thread exists only in the parent process of a fork.
+            // After a fork, the thread exists only in the parent process.
             std::mem::forget(self.prefetcher.take());
         }
     }

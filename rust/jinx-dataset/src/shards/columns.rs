@@ -135,7 +135,7 @@ impl JoinedColumn {
 /// Converts a cell to the wider type, in eight bytes.
 fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
     match from.number(cell) {
-        // Exact: only integers of up to 32 bits are joined with floats.
+        // Exact, because only integers of up to 32 bits are combined with floats.
         #[allow(clippy::cast_precision_loss)]
         Some(CellNumber::Int(value)) if to == ColumnType::Float64 => (value as f64).to_le_bytes(),
         Some(CellNumber::Int(value)) => value.to_le_bytes(),

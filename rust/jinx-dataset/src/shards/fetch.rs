@@ -21,7 +21,7 @@ pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -
     shards.expect_open(rows.keys().copied());
     let far = rows.iter().filter_map(|(at, rows)| shards.shard(*at).ok().map(|shard| shard.plan(rows)));
     let plans: Vec<RangePlan<'_>> = far.collect();
-    // The requests of all shards are on their way before the answer to one is read.
+    // Send the requests of all shards before reading the answer to any.
     plans.iter().for_each(|plan| plan.expect_lines(density));
     plans.iter().for_each(|plan| plan.expect_values(wanted, density));
 }

@@ -179,7 +179,7 @@ impl Shards {
         let reopened = |i: usize| {
             let entry = &self.entries[i];
             let (samples, id) = self.identity(i)?;
-            // A shard of another split counts no samples here.
+            // A shard of another split adds no samples here.
             let samples = entry.shard.get().map_or(samples, |shard| shard.footer().num_samples);
             let (base, views) = (entry.options.base.clone(), entry.options.views);
             let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());

@@ -91,7 +91,7 @@ impl<'s> ShardColumns<'s> {
             let float_types = FloatTypes::at(&shard.footer().fields, names);
             let column = |kind, is_asked: bool| -> Result<_> {
                 let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
-                // A vector is not a value that an expression compares, and a time is compared as its text.
+                // An expression cannot compare a vector, and compares a time as its text.
                 Ok(column.filter(|column| {
                     let is_mixed = column.dtype == ColumnType::Float64 && float_types == FloatTypes::Mixed;
                     column.is_scalar() && !is_mixed
@@ -104,7 +104,7 @@ impl<'s> ShardColumns<'s> {
             };
             let mut columns_of_path =
                 PathColumns { asked, values, narrow, lengths: column(ColumnKind::Length, asked.length)? };
-            // Both kinds of columns show whether there is a value. Prefer lengths, which are smaller.
+            // Either kind of column shows whether there is a value. Prefer lengths, which are smaller.
             if asked.none && columns_of_path.any().is_none() {
                 columns_of_path.lengths = column(ColumnKind::Length, true)?;
                 if columns_of_path.lengths.is_none() {
@@ -231,7 +231,7 @@ impl<'s> ShardColumns<'s> {
         }
         let answer = |i: usize| {
             let sample = IndexedSample { columns: self, row: rows.row(i) };
-            // Leave values that cannot be compared open. Reading the row reports the error if the answer needs them.
+            // Leave values that cannot be compared open: if the answer needs them, reading the row reports the error.
             expression.test(test, &sample).unwrap_or(Truth::OPEN)
         };
         Some((0..rows.len()).map(answer).collect())
@@ -300,11 +300,11 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
         Some(CellNumber::Float(value)) => {
             column.dtype.narrow_float().map_or(Cell::Float(value), |kind| Cell::Narrow(value, kind))
         }
-        // Reading the column has checked that this is UTF-8.
+        // Reading the column has already checked the UTF-8.
         None if column.dtype == ColumnType::Utf8 => {
             Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()))
         }
-        // Times are left out when columns are opened.
+        // Opening the columns leaves out times.
         None => Cell::Other("a time"),
     }
 }
@@ -327,7 +327,7 @@ fn compared(
                 (dtype, literal) if dtype.is_float() => {
                     let value = match literal {
                         Literal::Float(value) => *value,
-                        // A float represents every integer of 32 bits exactly.
+                        // A float represents every 32-bit integer exactly.
                         Literal::Int(value) => f64::from(i32::try_from(*value).ok()?),
                         _ => return None,
                     };

@@ -105,7 +105,7 @@ impl Expression {
                         break;
                     }
                 }
-                // A missing value gives unknown, even for an empty list.
+                // For a missing value, even an empty list gives unknown.
                 Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
             }),
             TestKind::Search(search, text, part) => self.text_of(text, sample).and_then(|text| {
@@ -122,7 +122,7 @@ impl Expression {
     /// Adds the test in which the error occurred, and the path of the test, to the error.
     pub(crate) fn in_test(&self, error: Error, test: &Test) -> Error {
         if error.cause() == Cause::Interrupted {
-            // Also the error of a function of the caller, which the new error would not hold.
+            // Keep the original error: it may come from the caller's function, and a new error would lose this.
             return error;
         }
         let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());

@@ -51,7 +51,7 @@ impl<'e> RowFilter<'e> {
     pub fn note(&self, path: usize, is_there: bool) {
         let Some(seen) = self.seen.get(path) else { return };
         let flag = if is_there { &seen.found } else { &seen.looked };
-        // Write the flag only once, because all threads check it for every sample.
+        // Write the flag only once, because all threads read it for every sample.
         if !flag.load(Ordering::Relaxed) {
             flag.store(true, Ordering::Relaxed);
         }
@@ -70,7 +70,7 @@ impl<'e> RowFilter<'e> {
     /// The errors of [`Shard::column`].
     pub fn columns<'s>(&self, shard: &'s Shard) -> Result<ShardColumns<'s>> {
         let columns = ShardColumns::open(self.expression, &self.paths, shard)?;
-        // A path with an indexed column counts as found, even if other shards do not have it.
+        // A path with an indexed column counts as found, even if other shards do not have the path.
         (0..self.paths.len()).filter(|path| columns.has(*path)).for_each(|path| self.note(path, true));
         Ok(columns)
     }
@@ -85,7 +85,7 @@ impl<'e> RowFilter<'e> {
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));
         let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
-        // This avoids a branch per answer, which the processor could not predict.
+        // No branch per answer, because the processor could not predict it.
         let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
         if !Truth::any_open(&answers) {
             return Ok(selected);
@@ -210,7 +210,7 @@ fn plain_number(text: &[u8]) -> Option<Cell<'static>> {
 /// A JSON string without escapes.
 fn plain_string(text: &[u8]) -> Option<&str> {
     let inner = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    // Without a branch for each byte, so that many are compared at once.
+    // No branch per byte, so that many bytes are compared at once.
     let is_special = inner.iter().fold(false, |is, byte| is | (*byte < b' ') | (*byte == b'\\'));
     if is_special { None } else { std::str::from_utf8(inner).ok() }
 }

@@ -27,7 +27,7 @@ impl FloatTypes {
         let mut types = Self::Wide;
         for field in fields.iter().filter(|field| is_prefix(field)) {
             if field.path.len() < path.len() {
-                // Below it, no path is listed.
+                // Paths below an open path are not listed.
                 if field.open {
                     return Self::Mixed;
                 }

@@ -71,7 +71,7 @@ fn int_to_float(int: i128, float: f64) -> Option<Ordering> {
     if float < -BEYOND {
         return Some(Ordering::Greater);
     }
-    // In range, and without a fraction: exact.
+    // Exact: the value is in range and has no fraction.
     #[allow(clippy::cast_possible_truncation)]
     let whole = float.trunc() as i128;
     let fraction = float.fract();
@@ -163,9 +163,9 @@ fn true_division(a: i128, b: i128) -> f64 {
     }
     let (mut quotient, mut rest) = (dividend / divisor, dividend % divisor);
     let mut unit = if (a < 0) == (b < 0) { 1.0 } else { -1.0 };
-    // Two bits more than a float holds, and a last one for all that follow, decide how it is rounded.
+    // To round correctly, compute two bits more than a float has, and set the last one if anything follows.
     while dividend != 0 && quotient >> ROUNDED_BITS == 0 {
-        rest <<= 1; // below 2^128: the rest is below the divisor, and that is at most 2^127
+        rest <<= 1; // below 2^128: the remainder is below the divisor, which is at most 2^127
         quotient = (quotient << 1) | u128::from(rest >= divisor);
         rest %= divisor;
         unit /= 2.0;
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn integers_and_floats_compare_exactly() {
-        let big = 9_007_199_254_740_993_i128; // 2**53 + 1, which no float holds
+        let big = 9_007_199_254_740_993_i128; // 2**53 + 1 is not a float
         for (int, float, expected) in [
             (big, 9_007_199_254_740_992.0, Ordering::Greater),
             (-big, -9_007_199_254_740_992.0, Ordering::Less),

@@ -322,7 +322,7 @@ impl Parser<'_> {
         let inner = self.deeper(Self::signed)?;
         let (operand, depth) = self.operand(inner)?;
         let form = match operand {
-            // The sign is part of a literal, so that the smallest integer is a literal.
+            // Parse the sign as part of the literal, so that the smallest integer is a literal.
             Operand::Literal(literal) if is_minus && !matches!(literal, Literal::Text(_)) => {
                 NodeForm::Operand(Operand::Literal(negated(literal)), depth)
             }

@@ -190,7 +190,7 @@ fn string(text: &str, start: usize) -> Result<(Word, usize)> {
                 let place = start + 1 + offset;
                 let (meant, length) = escaped(&text[place + 1..]).map_err(|what| at(text, place, what))?;
                 value.push(meant);
-                // All characters of an escape have one byte.
+                // All characters of an escape are single bytes.
                 for _ in 0..length {
                     letters.next();
                 }

@@ -137,7 +137,7 @@ pub enum NarrowFloat {
 
 impl NarrowFloat {
     /// The number of this type that is nearest to `value`.
-    #[allow(clippy::cast_possible_truncation)] // rounding is what it is for
+    #[allow(clippy::cast_possible_truncation)] // rounding is intended
     pub fn nearest(self, value: f64) -> f64 {
         match self {
             Self::Float16 => f16::from_f64(value).to_f64(),
@@ -149,7 +149,7 @@ impl NarrowFloat {
 impl<'a> Cell<'a> {
     /// The cell, if it is a literal, as the other one sees it: NumPy rounds a number to the type of an array's floats.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // rounded further
+    #[allow(clippy::cast_precision_loss)] // the float is rounded further
     pub fn seen_by(self, other: &Cell<'_>) -> Self {
         match (&self, other) {
             (Self::Float(value), Cell::Narrow(_, kind)) => Self::Float(kind.nearest(*value)),

@@ -63,7 +63,7 @@ impl<'s, 'v> AsStored<'s, 'v> {
     /// The errors of [`Shard::fetch`]; for a string, as [`Shard::load`].
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         let data = self.data(sink)?;
-        // A string is decoded, because `fields` needs the number of its characters.
+        // Decode a string, because `fields` needs its number of characters.
         let text = match &data {
             Content::Memory(data) if self.is_str() => Some(self.decode(data)?),
             _ => None,

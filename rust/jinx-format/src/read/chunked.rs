@@ -52,7 +52,7 @@ impl Shard {
             let read = |at: u64, length: u64| self.sidecar_bytes(offset.saturating_add(at), length);
             checks.require(range.clone(), read)
         };
-        // Which chunk it is does not matter: arrays are small beside the values.
+        // Fetch the whole array again whichever chunk failed, because arrays are small compared with values.
         let whole = *offset..offset.saturating_add(*length);
         match require() {
             Err(error) if self.side()?.may_fetch_again(&error, whole) => require(),
@@ -175,7 +175,7 @@ impl ChunkedColumn<'_> {
         for array in &self.open.unchecked {
             let end = rows.end.min(self.open.column.rows);
             let start = rows.start.min(end);
-            // No overflow: the array's bytes are counted in 64 bits.
+            // No overflow: the number of bytes of the array fits into 64 bits.
             let bytes = (start / 8 * array.bits + start % 8 * array.bits / 8)
                 ..(end / 8 * array.bits + (end % 8 * array.bits).div_ceil(8));
             let read =

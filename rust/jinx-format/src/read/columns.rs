@@ -294,7 +294,7 @@ impl Shard {
                 let strings = info.entries.unwrap_or(rows);
                 let expected =
                     strings.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
-                // Copied before the check: the checked bytes must be those that become strings.
+                // Copy before checking: the bytes that were checked must be those that become strings.
                 let offsets = Vec::from(self.array_bytes(place, Some(expected), "offsets")?);
                 let data = Vec::from(self.array_bytes(&info.data, None, "data")?);
                 check_texts(&offsets, &data)?;

@@ -187,7 +187,7 @@ impl Shard {
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = stored.path.as_deref();
-                // The value as it was written: without the dict of a media value in the row.
+                // Return the value as it was written, without the dict that represents a media value in the row.
                 let is_bare = matches!(stored.place, Location::Inline(_)) && sink.takes_bare_media();
                 if path.is_some() || (!is_bare && node.is_some_and(|node| node.media)) {
                     blob = blob.with_path(path);
@@ -230,7 +230,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         }
         let is_old = self.shard.rules() != FormatVersion::V1_1;
         match peek {
-            // In 1.1 nothing below a path without a node carries a chain.
+            // In 1.1, keys below a path without a node have no chains.
             Peek::Object | Peek::Array if !is_old && node.is_none() => {
                 let start = self.jiter.current_index();
                 json::skip(&mut self.jiter, peek, depth)?;

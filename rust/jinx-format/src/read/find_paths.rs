@@ -220,7 +220,7 @@ impl Shard {
             if marked == Some(0) && node.name == markers::HEADER {
                 continue;
             }
-            // Before 1.1, the last of two equal names counts; a 1.1 row has no equal names.
+            // Before 1.1, the last of several equal names counts; a 1.1 row has no equal names.
             let bit = 1u64.checked_shl(u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
             if bit == 0 || seen & bit != 0 {
                 node.forget(found);

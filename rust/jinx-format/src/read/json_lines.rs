@@ -27,7 +27,7 @@ impl Shard {
         let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
-            // There may be more blank lines than the detection of the format examines.
+            // The file may begin with more blank lines than format detection examines.
             FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
             FileKind::Unknown => {
                 return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));

@@ -37,7 +37,7 @@ impl Footer {
         }
         let mut form = Form::of(value.first().copied().unwrap_or_default());
         if self.rules == FormatVersion::V1_0 && !fits_old(&physical, form, value) {
-            // No chain fits a list.
+            // A list cannot have a chain.
             form = Form::List;
         }
         match physical {

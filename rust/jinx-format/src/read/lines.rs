@@ -111,7 +111,7 @@ impl Shard {
         let (mut first, mut last) = (0, 0);
         for row in rows {
             let (start, end) = match self.line_range(*row) {
-                // Read the rows before the bad one first; the error comes with the next group.
+                // Read the rows before the bad one first; the next group reports the error.
                 Err(_) if !group.is_empty() => return Ok(()),
                 range => range?,
             };

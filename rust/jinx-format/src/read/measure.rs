@@ -174,7 +174,7 @@ fn byte_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
         && shard.encoding() == TextEncoding::Base64
         && shard.rules() == FormatVersion::V1_1
     {
-        // Written by this library: only the alphabet and padding.
+        // This library wrote it, so it consists only of the alphabet and padding.
         let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
         let length = (text.len() / 4 * 3).saturating_sub(padding);
         if padding <= 2 && base64_len(length) == text.len() {

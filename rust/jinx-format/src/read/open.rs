@@ -140,7 +140,7 @@ fn main_files_in(directory: &Path) -> Result<Vec<String>> {
         match std::fs::metadata(entry.path()) {
             Ok(metadata) if metadata.is_file() => names.push(name),
             Ok(_) => {}
-            // A broken link. A file that exists but cannot be examined must not be left out silently.
+            // A broken link is skipped. But a file that exists and cannot be examined must not be left out silently.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(entry.path(), &error)),
         }
@@ -156,7 +156,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
         let is_dataset = |path: &Path| {
             path.join(manifest::NAME).exists() || main_files_in(path).is_ok_and(|names| !names.is_empty())
         };
-        // Hidden files belong to writers at work.
+        // Hidden files belong to active writers.
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !is_hidden && path.is_dir() && is_dataset(&path) {
             splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));

@@ -29,7 +29,8 @@ impl Pointer {
             match unescape(&text[span.key_range()])?.as_ref() {
                 "offset" => offset = Some(natural(value)?),
                 "length" => length = Some(natural(value)?),
-                // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
+                // 1.0 files may contain anything under these names; in 1.1, a pointer without `x` is refused when it is
+                // used.
                 "x" => x = checksum(value).or(x),
                 "path" if value.first() == Some(&b'"') => path = Some(unescape(&value[1..value.len() - 1])?),
                 _ => {}

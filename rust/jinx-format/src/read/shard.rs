@@ -192,7 +192,7 @@ impl Shard {
                 _ => Err(Error::corrupt("there are lines in a view that has no rows")),
             };
         }
-        // The ends are checked now; the rest when it is used, and completely by `verify`.
+        // Check the two ends now and the rest on use; `verify` checks everything.
         let side = self.side.as_deref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last

@@ -112,7 +112,7 @@ impl Shard {
             Location::Number(_) => return Err(Error::corrupt("a number instead of encoded bytes")),
         };
         for codec in stored.chain.codecs().rev() {
-            // The 1.0 writer stores an empty value as an empty snappy stream, without its header.
+            // The 1.0 writer stores an empty value as an empty snappy stream without its header.
             if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == FormatVersion::V1_0) {
                 bytes = codec::decode(codec, &bytes, max)?;
             }

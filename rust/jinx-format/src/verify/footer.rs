@@ -203,7 +203,7 @@ fn int_fits(dtype: ColumnType, cell: &[u8], value: i128) -> bool {
         Some(CellNumber::Int(stored)) => i128::from(stored) == value,
         Some(CellNumber::Uint(stored)) => i128::from(stored) == value,
         Some(CellNumber::Float(stored)) => {
-            // A column of floats may hold integers below 2^53 only, which are exact.
+            // A column of floats can contain only integers below 2^53, which are exact.
             #[allow(clippy::cast_precision_loss)]
             let exact = value as f64;
             value.unsigned_abs() <= 1 << 53 && stored.to_bits() == exact.to_bits()

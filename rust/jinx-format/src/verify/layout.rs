@@ -45,7 +45,7 @@ impl SidecarLayout {
         let (before, was_unsure) = (self.end, self.unsure);
         let Some(end) = offset.checked_add(length).filter(|end| *end <= side.len()) else {
             self.unsure = true;
-            // The reader of the value has reported this already.
+            // This was already reported when the value was read.
             return Ok(());
         };
         self.end = end.max(before);

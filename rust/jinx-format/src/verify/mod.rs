@@ -70,7 +70,7 @@ fn check_all(
 ) -> Result<Vec<Problem>> {
     let readable: Vec<&ShardRef> = shards.iter().filter_map(|shard| shard.as_ref().ok()).collect();
     let size = |shard: &&ShardRef| match url_of(&shard.path) {
-        // Opening it reports the error.
+        // Opening the file reports the error.
         Some(_) => options.source(&shard.path).map_or(0, |main| main.len()),
         None => std::fs::metadata(&shard.path).map_or(0, |metadata| metadata.len()),
     };

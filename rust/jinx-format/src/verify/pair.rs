@@ -88,7 +88,7 @@ pub fn check(
         check_tail(&shard, &mut pass.layout, &mut found);
         check_view(&shard, &mut found);
         found.iter().for_each(|error| problems.push(error));
-        // Known damage changes the id too, which need not be reported.
+        // Known damage also changes the id; do not report that too.
         if problems.count() == before {
             check_id(&shard).or_else(|error| damage(error, problems))?;
         }
@@ -126,7 +126,7 @@ impl Pass<'_> {
 
     fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
         let stop = Arc::new(AtomicBool::new(false));
-        // Only the caller's thread receives signals, so the others ask whether it has stopped.
+        // Only the caller's thread receives signals, so the others check whether it has stopped.
         let check = |range: Range<u64>, is_caller: bool| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::interrupted());

@@ -178,7 +178,7 @@ impl Walker<'_> {
             }
             Kind::Json => json::emit(&bytes, 0, &mut Discard)?,
             Kind::Blob(payload) => match npy::check_blob(payload, &bytes) {
-                // 1.0 wrote structured arrays; they are legal there, but not read.
+                // 1.0 wrote structured arrays, which are valid there but cannot be read.
                 Err(error) if error.cause() == Cause::Unsupported && !self.is_new() => {}
                 result => result?,
             },

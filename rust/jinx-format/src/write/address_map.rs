@@ -21,7 +21,7 @@ impl Hasher for AddressHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The table uses both the upper and the lower bits.
+        // Mix all bits, because the table uses the upper and the lower ones.
         let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 32);
     }

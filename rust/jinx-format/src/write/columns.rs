@@ -136,7 +136,7 @@ impl ColumnBuilder {
             let Some(at) = self.at(&fact.path, kind) else { continue };
             let column = &mut self.columns[at];
             if column.rows > self.rows {
-                // A path that occurs twice in one row is inside a list, so it has no column.
+                // A path that occurs twice in a row is inside a list, so it has no column.
                 column.seen.unfit = true;
                 continue;
             }
@@ -354,7 +354,7 @@ impl IndexedColumn {
             let width = dtype.number_bytes();
             let data = out.put_array(rows * to_u64(width), &mut |write| {
                 cells.blocks(|block| {
-                    // These are stored as they are.
+                    // Floats are stored as they are.
                     if let Some(floats) = block.all_of(FLOAT) {
                         return write(floats);
                     }
@@ -403,7 +403,7 @@ pub(super) fn cell(dtype: ColumnType, tag: u8, bits: u64) -> u64 {
     if dtype != ColumnType::Float64 || tag == FLOAT || tag == MISSING {
         return if tag == MISSING { 0 } else { bits };
     }
-    // Only integers below 2^53 reach this point.
+    // Only integers below 2^53 get here.
     #[allow(clippy::cast_precision_loss)]
     let value = if tag == INT { bits.cast_signed() as f64 } else { bits as f64 };
     value.to_bits()

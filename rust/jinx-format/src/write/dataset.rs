@@ -172,7 +172,7 @@ impl DatasetWriter {
             .in_file(path));
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
-        // Locked before the manifest is read, so that nobody else can publish another one.
+        // Lock before reading the manifest, so that nobody else can publish another one.
         let append = DirectoryAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
@@ -361,7 +361,7 @@ impl DatasetWriter {
             return Err(Error::invalid("blocks of rows are written to one pair"));
         };
         pair.admit_block(block)?;
-        // The writer stays broken after an I/O error or a panic.
+        // If an I/O error or a panic follows, the writer stays broken.
         self.is_broken = true;
         pair.write_block(block)?;
         self.rows += to_u64(block.ends.len());
@@ -374,7 +374,7 @@ impl DatasetWriter {
         match part.refused {
             None => Ok(()),
             Some(error) => {
-                // A thread has panicked.
+                // The writer is broken only if a thread has panicked.
                 self.is_broken = error.cause() == Cause::Internal;
                 Err(error)
             }
@@ -396,7 +396,7 @@ impl DatasetWriter {
             };
         }
         self.require_whole()?;
-        // It stays broken after an I/O error or a panic.
+        // If an I/O error or a panic follows, the writer stays broken.
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
@@ -448,7 +448,8 @@ impl DatasetWriter {
                     Publish::Append(append) => {
                         append.sync()?;
                         let published = publish_on(append.ops(), &path, text.as_bytes());
-                        // The last sync may fail after the manifest was published. When in doubt, keep the shards.
+                        // The last sync may have failed after the manifest was published, so keep the shards if in
+                        // doubt.
                         let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
                         if published.is_ok() || !is_other {
                             append.keep();

@@ -30,7 +30,7 @@ impl EarlySync {
             return Ok(());
         }
         self.finish(path)?;
-        // If there is no second file handle or thread, the sync at the end writes everything.
+        // Without a second file handle or thread, the sync at the end writes everything.
         if let Ok(file) = file.try_clone() {
             let path = path.to_owned();
             self.running = threads::background("jinx-sync", move || RealOps.sync_file(&file, &path)).ok();

@@ -143,7 +143,7 @@ impl RowEncoder {
         let Some(frame) = self.frames.last_mut() else {
             return if chain.is_none() { Ok(()) } else { Err(Error::invalid("a sample must be a dict")) };
         };
-        // The wrapper of a list element and a pointer are nested objects too.
+        // A pointer, and the wrapper of a list element, are also nested objects.
         let levels = chain.map_or(0, |chain| usize::from(!frame.is_dict) + usize::from(chain.bin));
         if depth + levels > MAX_DEPTH {
             return Err(too_deep());
@@ -159,7 +159,7 @@ impl RowEncoder {
                 text.pop();
                 let plain = text.len();
                 key::push_key(text, name, chain);
-                // The escaped name is already written.
+                // The name was already written, with its escapes.
                 text.drain(plain..plain + name.len());
                 text.push(b'"');
             }
@@ -343,7 +343,7 @@ impl Sink for RowEncoder {
         npy::check_blob(payload, blob.as_slice()).map_err(|error| Error::invalid(error.what()))?;
         let decoded = to_u64(blob.as_slice().len());
         if blob.media && !(self.options.sidecar && decoded > self.options.binary_threshold) {
-            // Inline media keep the struct, which keeps their file name.
+            // Keep the struct for media stored inline, because it contains their file name.
             let (data, path) = (Blob::borrowed(blob.as_slice()), blob.path);
             self.begin_dict(2)?;
             self.key("bytes")?;

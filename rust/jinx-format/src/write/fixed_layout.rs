@@ -46,7 +46,7 @@ pub(super) struct Layout {
 impl Layout {
     /// `None` if the sizes overflow.
     pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
-        // The index has one more entry than there are rows.
+        // The index has one entry more than there are rows.
         let mut sizes =
             vec![(form.rows.checked_add(1)?.checked_mul(8)?, 64), (form.rows.checked_mul(8)?, 64)];
         for column in &form.columns {
@@ -172,11 +172,11 @@ impl PlacedFiles<'_> {
             self.put(&turn, &lines)?;
             done(to_u64(lines.ends.len()))
         };
-        // Others may wait for the turn of a block that failed.
+        // Other threads may be waiting for the turn of the block that failed.
         let write = |block: u64, done: &mut dyn FnMut(u64) -> Result<()>| {
             write(block, done).inspect_err(|_| stop(&turns))
         };
-        // A single block takes no thread.
+        // A single block needs no thread.
         let threads = threads.min(blocks.threads.unwrap_or(usize::MAX));
         let threads = if blocks.count <= 1 || threads <= 1 { 0 } else { threads };
         threads::report(threads, blocks.count, what, &write, tell)?;
@@ -230,7 +230,7 @@ impl PlacedFiles<'_> {
     fn put(&self, turn: &Turn, lines: &LineArrays) -> Result<()> {
         let failed = |path: &Path, error: &std::io::Error| Error::io(path, error);
         self.main.write_all_at(&lines.lines, turn.start).map_err(|error| failed(&self.main_path, &error))?;
-        // The first entry of the index is zero, as is a part of a file that was never written.
+        // The first entry of the index is zero, like any part of a file that was never written.
         let index = (turn.first_row + 1, &turn.ends);
         let columns = lines.arrays.iter().map(|array| (turn.first_row, array));
         let mut bytes = 0;

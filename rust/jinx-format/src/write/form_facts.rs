@@ -75,7 +75,8 @@ impl FormFacts {
             facts.rows = shard.shard.len();
             for (field, cell_facts) in shard.fields.iter().zip(&mut facts.fields) {
                 let Some((place, column)) = &field.cells else { continue };
-                // The writer of each shard chose the narrowest type. If all have the same one, it is that of all rows.
+                // The writer of each shard chose the narrowest type. If all shards have the same type, it is the type
+                // of all rows.
                 *cell_facts = if has_common_type(lines, *place) {
                     let (least, greatest) = range_of_type(column.dtype);
                     CellFacts { values: values(column, 0..facts.rows)?, least, greatest }

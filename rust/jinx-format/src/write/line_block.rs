@@ -68,7 +68,7 @@ pub(super) fn make_blocks(
     }
     let threads = threads.clamp(1, rows.len().div_ceil(block));
     threads::scope(|workers| {
-        // Thread `i` makes the blocks `i`, `i + threads` and so on.
+        // Thread `i` makes blocks `i`, `i + threads` and so on.
         let receivers: Vec<_> = (0..threads)
             .map(|first| {
                 let (sender, receiver) = sync_channel(WAITING_BLOCKS);
@@ -87,7 +87,7 @@ pub(super) fn make_blocks(
         for (rows, receiver) in rows.chunks(block).zip(receivers.iter().cycle()) {
             let block = match receiver {
                 Some(receiver) => receiver.recv().map_err(ended)?,
-                // The system refused this thread.
+                // The system refused to start this thread.
                 None => caught(|| make(rows), "making lines"),
             };
             write(block?, rows)?;

@@ -166,8 +166,7 @@ impl PairBuilder {
         if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
             self.side.flush()?;
         }
-        // Short lines may point to gigabytes of values, which a killed writer must not lose because the lines are
-        // missing.
+        // Short lines may point to gigabytes of values, which would be lost with the lines if the writer were killed.
         if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
             self.side.flush()?;
             self.flush_lines()?;
@@ -289,9 +288,9 @@ impl PairBuilder {
     /// Writes the index, the checksums of lines, and the columns.
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
-        // Arrays that follow the values do not count, nor does the padding between them.
+        // Arrays after the values do not count, and neither does the padding between them.
         let values = self.side.body.clone();
-        // A view without own columns has no rows, and an empty index.
+        // A view without columns of its own has no rows and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
         let index = {
@@ -365,7 +364,7 @@ impl PairBuilder {
         if let Some(syncs) = files.syncs {
             (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
         }
-        // The footer comes next. What `make` may have stored behind the lines is no longer needed.
+        // The footer comes next. If `make` has stored anything after the lines, it is no longer needed.
         let main = self.side.files.main_file();
         main.set_len(written.main_len).map_err(|error| Error::io(&self.path, &error))?;
         main.seek(SeekFrom::Start(written.main_len)).map_err(|error| Error::io(&self.path, &error))?;

@@ -116,7 +116,7 @@ impl Chunks {
         let taken = self.next..self.count.min(self.next + rows);
         self.next = taken.end;
         if !taken.is_empty() {
-            // Nobody listens once an error has ended everything.
+            // After an error, nobody listens.
             let _ = self.order.send(worker);
         }
         taken

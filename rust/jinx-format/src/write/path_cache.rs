@@ -30,7 +30,7 @@ impl PathCache {
         }
         self.key.clear();
         for name in path.clone() {
-            // Each name is preceded by its length, so no two paths have the same key.
+            // The length of each name precedes it, so no two paths have the same key.
             let length = name.map_or(usize::MAX, str::len);
             self.key.extend_from_slice(&length.to_le_bytes());
             self.key.extend_from_slice(name.unwrap_or_default().as_bytes());

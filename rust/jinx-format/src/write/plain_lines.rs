@@ -134,7 +134,7 @@ impl<'s> PlainLines<'s> {
                 }
             };
             let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
-            // Without cells, it is unknown which rows have null or lack the column.
+            // Without cells, it is unknown which rows have null and which lack the column.
             let is_known = if cells.is_some() { is_complete || !has_null } else { is_complete && !has_null };
             if !is_known {
                 return Ok(None);
@@ -271,7 +271,7 @@ impl<'s> PlainLines<'s> {
             for (((shard, row), stored), expected) in places.iter().zip(&stored).zip(&expected) {
                 let begin = lines.len();
                 lines.extend_from_slice(stored);
-                // Check the copy, because the copy is written.
+                // Check the copy, because it is what is written.
                 let line = &lines[begin..];
                 let hash = XxHash3_64::oneshot(line);
                 if expected.is_some_and(|expected| expected != hash) {

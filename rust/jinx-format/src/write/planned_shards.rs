@@ -44,7 +44,7 @@ struct Divider {
 
 impl Divider {
     fn add(&mut self, line_bytes: u64) {
-        // A writer decides before it adds the newline.
+        // A writer decides this before it adds the newline.
         let bytes = self.current_bytes + line_bytes - 1;
         let is_full = !self.current.is_empty() && self.limits.bytes.is_some_and(|limit| bytes > limit);
         if is_full && self.shards.len() + 1 < self.limits.shards {

@@ -58,7 +58,7 @@ impl ColumnForm<'_> {
         if let [Some(source)] = self.sources.as_slice()
             && source.validity.is_none()
         {
-            // A narrower integer has the low bytes of a wider one.
+            // A narrower integer consists of the low bytes of a wider one.
             let from = source.dtype.number_bytes();
             let cells = match self.width() {
                 1 => low_bytes::<1>(source.data, from, places),
@@ -218,7 +218,7 @@ fn in_order_of<'l>(
     if paths(&ordered).len() < paths(kinds).len() || builder.names().count() < columns.len() {
         return Ok(None);
     }
-    // Only the order of the paths matters: the kinds of each are sorted.
+    // Only the order of the paths matters, because the kinds of each path are sorted.
     ordered.extend(
         kinds.iter().filter(|(fact, _)| !seen.contains(&(Arc::clone(&fact.path), fact.kind))).cloned(),
     );

@@ -46,7 +46,7 @@ impl Row {
             if is_plain(encoding) && !sink.reads_bytes() {
                 return sink.blob(Payload::Raw, Blob::borrowed(&[]));
             }
-            // Copied before it is checked: a mapped file may change.
+            // Copy before checking, because a mapped file may change.
             emit_value(encoding, self.slice(column)?.into_owned(), sink)
         };
         emit().map_err(|error| self.here(error, column))

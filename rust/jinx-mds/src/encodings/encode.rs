@@ -64,7 +64,7 @@ fn number_bytes(dtype: Dtype, number: Number) -> Option<Vec<u8>> {
         (Dtype::Uint16, _) => u16::try_from(unsigned?).ok()?.to_le_bytes().to_vec(),
         (Dtype::Uint32, _) => u32::try_from(unsigned?).ok()?.to_le_bytes().to_vec(),
         (Dtype::Uint64, _) => unsigned?.to_le_bytes().to_vec(),
-        // Exact: it was a float32 before it was a float64.
+        // Exact, because the float64 was made from a float32.
         #[allow(clippy::cast_possible_truncation)]
         (Dtype::Float32, Number::Float(value)) => (value as f32).to_le_bytes().to_vec(),
         _ => return None,

@@ -72,7 +72,7 @@ pub fn npy_file(head: &ArrayHead, data: &[u8]) -> Result<Vec<u8>> {
     let descr = head.dtype.descr();
     let text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
-    // numpy pads with blanks so that the data begins at a multiple of 64.
+    // numpy pads the header with blanks, so that the data begins at a multiple of 64.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let total = 10 + length + (data.len() - head.start);
     let mut file = Vec::new();
@@ -109,7 +109,7 @@ mod tests {
         let mut data = vec![66, 3 << 2 | 3];
         data.extend_from_slice(&[0xff; 24]);
         assert!(parse(None, None, &data).is_err());
-        // numpy makes no array of these dimensions either, although one of them is 0.
+        // numpy also refuses an array with these dimensions, although one of them is 0.
         data[2..10].fill(0);
         assert!(parse(None, None, &data).is_err());
     }

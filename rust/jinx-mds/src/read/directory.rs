@@ -280,7 +280,7 @@ impl Directory {
             return Ok(open);
         }
         let opened = self.open_shard(shard, slot);
-        // A shard of another length is not damaged if the index has changed.
+        // If the index has changed, a shard of another length is not damaged.
         self.require_same_index(shard)?;
         let opened = Arc::new(opened.map_err(|error| {
             let index = self.paths[slot.directory].join(INDEX_NAME);
@@ -320,7 +320,7 @@ impl Directory {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            // Done before the decoded file gets the name under which it is found again.
+            // Check this before the decoded file gets its final name, under which others find it.
             let is_same = || self.require_same_index(shard);
             let is_new = unpack::to_file(&RealOps, info, directory, target, verify, &is_same)?;
             let source = Source::open(target, options.access)?;
@@ -345,7 +345,7 @@ impl Directory {
                 let name = format!("{shard}-{}", name.to_string_lossy());
                 let unpacked = || unpacked(&self.scratch.directory()?.join(&name));
                 match unpacked() {
-                    // The parent process has removed the directory: try again in a new one.
+                    // The parent process has removed the directory, so try again in a new one.
                     Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
                     done => done?,
                 }

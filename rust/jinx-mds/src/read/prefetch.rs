@@ -41,7 +41,7 @@ impl ShardPrefetcher {
     /// Starts with the shard that holds sample `start`.
     pub fn new(directory: Arc<Directory>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
-        // If no thread can be started, samples are read at random instead.
+        // If no thread can be started, each sample is read on its own.
         let _ = threads::background("jinx-mds", move || {
             let (first, _) = directory.place(start.min(directory.len().saturating_sub(1)));
             for shard in first..directory.count() {
@@ -82,11 +82,11 @@ fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Pi
     info.check()?;
     let (verify, limits) = (directory.options.hashes != Hashes::None, directory.options.limits);
     let source = unpack::open_zip(info, directory.place_of(shard), verify)?;
-    // Done once the file is open: from now on, nothing can take its place.
+    // Check once the file is open, because from then on nothing can replace it.
     directory.require_same_index(shard)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
-    // Nothing is returned before it is checked: a hash of the decoded shard needs all of it.
+    // Return nothing before it is checked: to hash the decoded shard, all of it is needed.
     let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
     if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
         drop(source);

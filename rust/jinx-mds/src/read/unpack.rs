@@ -172,7 +172,7 @@ fn decode_into(
             break;
         }
         written += to_u64(got);
-        // Checked before it is written: a bomb never fills the disk.
+        // Check before writing, so that a decompression bomb never fills the disk.
         if written > info.raw.bytes {
             let what = format!("decodes to more than the {} bytes in the index", info.raw.bytes);
             return Err(here(Error::corrupt(what)));

@@ -52,7 +52,7 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
-    // Declared before the directory, which must be dropped later.
+    // Declared before the directory, so that the directory is dropped after it.
     running: Running,
     directory: DirectoryWriter,
     columns: Arc<Vec<WrittenColumn>>,
@@ -246,7 +246,7 @@ impl Writer {
             name,
         };
         self.reset();
-        // Copying bytes is not worth a thread; compressing and hashing is.
+        // Copying bytes is not worth a thread, but compressing or hashing is.
         let is_heavy = matches!(self.compression, Compression::File(_)) || !self.settings.hashes.is_empty();
         let threads = match self.settings.threads {
             0 => usable_cores(),
@@ -267,7 +267,7 @@ impl Writer {
         };
         match threads::background("jinx-mds", write) {
             Ok(handle) => self.running.shards.push_back(handle),
-            // The system refuses another thread: this one does the work, after the earlier shards.
+            // The system refuses another thread, so this one does the work after the earlier shards.
             Err(_) => {
                 while !self.running.shards.is_empty() {
                     self.join_one()?;

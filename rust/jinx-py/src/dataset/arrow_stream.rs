@@ -179,7 +179,7 @@ fn type_name(data_type: &DataType) -> &'static str {
         | DataType::LargeListView(_)
         | DataType::FixedSizeList(..)
         | DataType::Map(..) => "list",
-        // What media are in Arrow.
+        // A media value in Arrow.
         DataType::Struct(fields) if fields.iter().map(|field| field.name()).eq(["bytes", "path"]) => "bytes",
         DataType::Struct(_) => "dict",
         DataType::Dictionary(_, values) => type_name(values),
@@ -187,7 +187,7 @@ fn type_name(data_type: &DataType) -> &'static str {
         DataType::Duration(_) => "int",
         number if number.is_integer() => "int",
         number if number.is_floating() => "float",
-        // Strings, and what a row has as one: dates, times, decimals.
+        // Strings, and types that rows store as strings: dates, times, decimals.
         _ => "str",
     }
 }

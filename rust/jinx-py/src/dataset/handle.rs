@@ -66,7 +66,7 @@ impl RowsHandle {
         length: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let side = py.detach(|| self.0.sidecar(file)).into_py_result()?;
-        // Before there is memory for them.
+        // Check the range before allocating memory for it.
         range_within(offset, length, side.len(), "a range").into_py_result()?;
         let size = to_usize(length, "a length").into_py_result()?;
         let object = UninitBytes::new(py, Container::Bytes, size)?;

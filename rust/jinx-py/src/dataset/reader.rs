@@ -105,10 +105,10 @@ impl Reader {
                 }
                 "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
-                // Set this before the indices, which refer to these rows.
+                // Set this before the indices, which refer to the new rows.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
                 "definition" => definition = Some(value.unbind()),
-                // How the new rows were opened, if not as these were.
+                // The options with which the new rows were opened, if different.
                 "options" => {
                     let all = options.bind(py).copy()?;
                     all.update(value.cast()?)?;

@@ -70,7 +70,7 @@ impl MdsSample {
             Some(open) => open,
             None => py.detach(|| directory.shard(shard)).into_py_result()?,
         };
-        // Reading a mapped head takes a few words. Release the GIL for anything that may take longer.
+        // Reading the head of a mapped row takes a few words. Release the GIL for anything that may take longer.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
         let _ = self.row.set(ShardRow::of(&row));
@@ -143,7 +143,7 @@ impl StoredColumns for MdsSample {
         decoders: &Decoders,
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
-        // If the sample is decompressed as one piece, all columns are pending.
+        // If the sample is decompressed as a whole, all columns are pending.
         let all_pending = matches!(self.prefetch, Prefetch::Row(_));
         if all_pending && !pending {
             return Ok(());

@@ -32,7 +32,8 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'p
     memory.items.clear();
     memory.items.shrink_to(KEPT_ITEMS);
     memory.unescaped.clear(KEPT_BYTES);
-    // Python code, such as a destructor, may have run and parsed something too. Drop its memory without the lock.
+    // Python code, such as a destructor, may have run and also parsed something. Drop its memory after releasing the
+    // lock.
     let others = kept().replace(memory);
     drop(others);
     value

@@ -31,8 +31,8 @@ pub fn stored_blob<'py>(
     stored: &EncodedValue<'_>,
     payload: Payload,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // The length of a compressed value is in its first bytes. Read them without the GIL, unless the file is mapped and
-    // reading never waits.
+    // The first bytes of a compressed value contain its length. Read them without the GIL, unless the file is mapped,
+    // where reading never waits.
     let waits =
         stored.chain.codecs().next().is_some() && shard.sidecar().is_some_and(|side| !side.is_mapped());
     let length =

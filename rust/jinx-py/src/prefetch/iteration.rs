@@ -114,7 +114,7 @@ fn plan(
     let start = planned.back().map_or(range.start, |(at, _)| at + 1);
     let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
     if start < range.end && view.positions.is_some() {
-        // Without positions, they are read in order, and stores read ahead.
+        // Without positions, samples are read in order, and stores read ahead.
         let positions: Vec<u64> = (start..range.end).map(|at| view.position(at)).collect();
         if !matches!(density, Some((at, _)) if (*at..*at + SAME_DENSITY).contains(&start)) {
             *density = Some((start, density_at(view, start)));

@@ -122,7 +122,7 @@ impl Threads {
     pub fn shared() -> Self {
         static SHARED: Mutex<Option<Threads>> = Mutex::new(None);
         const NAME: &str = "jinx-shared";
-        // The lock is held only while the handle is copied. If the process is forked then, the child never unlocks it.
+        // Hold the lock only while copying the handle. If the process is forked meanwhile, the child never gets it.
         match SHARED.try_lock() {
             Ok(mut slot) => Self::named(&mut slot, NAME, helpers()).clone(),
             Err(_) => Self::start(NAME, helpers()),
@@ -136,7 +136,8 @@ impl Threads {
 
     fn named<'s>(slot: &'s mut Option<Self>, name: &str, count: usize) -> &'s Self {
         if slot.as_ref().is_some_and(|threads| threads.process != std::process::id()) {
-            // These threads exist only in the parent process. One of their locks may have been held during the fork.
+            // These threads exist only in the parent process, and one of their locks may have been held during the
+            // fork.
             std::mem::forget(slot.take());
         }
         slot.get_or_insert_with(|| Self::start(name, count))

@@ -336,7 +336,7 @@ fn dtype_str(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
 fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     let py = tensor.py();
     let fail = |error: PyErr| Error::invalid(format!("this torch tensor cannot be stored: {error}"));
-    // Clone the tensor: `torch.save` would write the whole storage of a view.
+    // Clone the tensor, because `torch.save` would write the whole storage of a view.
     let copy = || tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone");
     let own = copy().map_err(fail)?;
     if !TENSOR.class.get(py).is_some_and(|class| own.get_type().is(class.bind(py))) {

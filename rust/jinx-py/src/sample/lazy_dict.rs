@@ -75,7 +75,7 @@ impl LazyDict {
         py: Python<'py>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // A check for duplicate keys would make parsing of dicts one eighth slower.
+        // No check for duplicate keys, which would make parsing of dicts one eighth slower.
         self.value(py, name, false)
     }
 
@@ -112,7 +112,7 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
-            // Used later to check whether the column is unchanged.
+            // Keep it, to check later whether the column is unchanged.
             self.cache.keep(py, name, value.clone())?;
             return Ok(value);
         }

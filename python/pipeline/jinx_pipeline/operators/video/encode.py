@@ -72,12 +72,12 @@ class VideoWriter:
     def frame(self, frame: Any, time: Fraction) -> None:
         """Encode a frame; its time in the source, in seconds, must be later than that of the frame before."""
         picture = self._picture or self._begin(self._encoder(frame))
-        # A video may change its size.
+        # The size of frames may change within a video.
         written = frame.reformat(width=picture.width, height=picture.height, format=picture.pix_fmt)
         base = picture.codec_context.time_base
         pts = round((time - self._start) / base)
         written.pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)
-        self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the type
+        self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the frame type
         self._mux(picture.encode(written))
 
     def packet(self, packet: Any, dts: int) -> None:
@@ -88,7 +88,8 @@ class VideoWriter:
             dts: Its decoding time in the source; that of the packet may be missing.
         """
         if self._picture is None:
-            # Opaque: FFmpeg needs no encoder for what is copied, and has none by the name of a decoder (`libdav1d`).
+            # Opaque, so that FFmpeg needs no encoder for a copied stream: none has the name of a decoder such as
+            # `libdav1d`.
             try:
                 stream = self._out.add_stream_from_template(self._video, opaque=True)
             except ValueError as error:
@@ -128,7 +129,7 @@ class VideoWriter:
     def _mux(self, packets: Any) -> None:
         try:
             self._out.mux(packets)
-        except self._av.FFmpegError as error:  # not of the source, which was read
+        except self._av.FFmpegError as error:  # raised by writing; the source was already read
             raise self._refused(error.strerror) from error
 
     def _refused(self, reason: object) -> MediaError:
@@ -269,7 +270,7 @@ def transcoded(
 
 def _x264_options(crf: int | None) -> dict[str, str]:
     options = {} if crf is None else {"crf": str(crf)}
-    # With AVX-512, x264 (core 165) does not give the same bytes each time; with AVX2, it gives those of its C code.
+    # With AVX-512, x264 (core 165) gives different bytes each time; with AVX2, it gives those of its C code.
     return options | ({"x264-params": "asm=AVX2"} if has_avx512() else {})
 
 

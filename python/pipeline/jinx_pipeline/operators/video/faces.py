@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _DEFAULT = "haarcascade_frontalface_alt.xml"
-# The step between the sizes that are searched, and the number of neighbours that a face needs.
+# The step between the face sizes that are searched, and the minimum number of neighbouring hits of a face.
 _SCALE_FACTOR = 1.1
 _MIN_NEIGHBOURS = 3
 
@@ -42,7 +42,7 @@ def check_cascade(operator: str, path: str) -> None:
     require("cv2", extra="opencv", what=operator)
     try:
         is_empty = _cascade(operator, path).empty()
-    except Exception:  # noqa: BLE001 - OpenCV raises SystemError and errors of its own
+    except Exception:  # noqa: BLE001 - OpenCV raises SystemError and its own errors
         is_empty = True
     if is_empty:
         raise ParameterError(operator, "cv_classifier", f"{path}: not a cascade that OpenCV can read")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Sampling = Literal["all_keyframes", "all_frames", "uniform"]
-# Sampled frames of a video that are kept for other operators.
+# The memory for sampled frames of a video that are kept for other operators.
 _KEPT_BYTES = 16 << 20
 _BYTES_PER_PIXEL = 1.5
 _EDGE = 1e-6
-# FFmpeg finds no packet after the last entries of an FLV's index; earlier entries are tried then.
+# FFmpeg finds no packet after the last entries of an FLV's index, so try this many earlier entries.
 _TRIES = 3
 _TURNS = {90: "ROTATE_90", 180: "ROTATE_180", 270: "ROTATE_270"}
 
@@ -49,7 +49,7 @@ def _decoded(medium: Media, operator: str, method: Sampling, count: int, seconds
         else:
             if method == "all_keyframes":
                 container.streams.video[0].codec_context.skip_frame = "NONKEY"
-            # Some decoders do not skip frames.
+            # Select frames here too, because some decoders do not skip any.
             yield from (frame for frame in container.decode(video=0) if method == "all_frames" or frame.key_frame)
 
 
@@ -98,9 +98,9 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
     while wanted:
         target = int((origin + Fraction(wanted[-1])) / base)
         ahead = bisect_right(keys, target) - 1
-        if ahead > 0 and keys[ahead] > place:  # the key frame before the target lies ahead
+        if ahead > 0 and keys[ahead] > place:  # the key frame before the target is further ahead
             place = keys[ahead]
-            # The index has decoding times, which may be earlier than the time at which the key frame is shown.
+            # The index contains decoding times, which may be earlier than the time at which the key frame is shown.
             packets = _packets_from(container, stream, [target, *keys[ahead::-1][:_TRIES]])
         packet = next(packets, None)
         if packet is None:
@@ -127,7 +127,7 @@ def upright(frame: Any) -> "Image":
     """A frame as a picture, turned as the container says."""
     from PIL.Image import Transpose, frombuffer
 
-    # Half the time of `to_image`, which copies the pixels twice.
+    # Takes half the time of `to_image`, which copies the pixels twice.
     plane = frame.reformat(format="rgb24").planes[0]
     picture = frombuffer("RGB", (frame.width, frame.height), plane, "raw", "RGB", plane.line_size, 1)
     turn = _TURNS.get(frame.rotation % 360)

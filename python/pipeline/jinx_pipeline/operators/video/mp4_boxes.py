@@ -6,7 +6,7 @@ from typing import IO, NamedTuple
 
 _HEADER = struct.Struct(">I4s")
 _LARGE_HEADER = struct.Struct(">Q")
-# A box with more boxes means a damaged or hostile file.
+# A box that contains more boxes is damaged or hostile.
 _MAX_BOXES = 1000
 
 
@@ -35,7 +35,7 @@ def boxes(file: IO[bytes], start: int, stop: int) -> Iterator[Box]:
             return
         size, kind = _HEADER.unpack(header)
         content = start + _HEADER.size
-        if size == 1:  # the size follows, as 64 bits
+        if size == 1:  # the actual size follows, as 64 bits
             large = file.read(_LARGE_HEADER.size)
             if len(large) < _LARGE_HEADER.size:
                 return

@@ -16,18 +16,18 @@ from jinx_pipeline.operators.video.mp4_boxes import Box, boxes, movie_box
 from jinx_pipeline.operators.video.video_facts import VideoFacts
 
 _CODECS = {b"avc1": "h264", b"avc3": "h264", b"hvc1": "hevc", b"hev1": "hevc", b"av01": "av1", b"vp09": "vp9"}
-# Where the time scale and the duration are in the boxes `mdhd` and `mvhd`, by the version of the box.
+# The position of the time scale and the duration in the boxes `mdhd` and `mvhd`, by box version.
 _TIMES = {0: struct.Struct(">12xII"), 1: struct.Struct(">20xIQ")}
 _MATRIX = struct.Struct(">9iII")
 _ONE = 1 << 16
-# The first two rows of the matrices of quarter turns.
+# The first two rows of the matrices for quarter turns.
 _TURNS = {(_ONE, 0, 0, 0, _ONE, 0), (0, _ONE, 0, -_ONE, 0, 0), (-_ONE, 0, 0, 0, -_ONE, 0), (0, -_ONE, 0, _ONE, 0, 0)}
 _LAST = 1 << 30
-# The size and kind of a description of samples, and where in it are width and height, and the boxes that follow.
+# The layout of a sample description: its size, kind, width and height; and the length of the part before its boxes.
 _DESCRIPTION = struct.Struct(">4xII4s24xHH")
 _DESCRIPTION_BYTES = 8 + 86
 _EDITS = {0: struct.Struct(">4xIIii"), 1: struct.Struct(">4xIQqi")}
-# A table of times with more changes is left to FFmpeg.
+# Tables of times with more changes than this are left to FFmpeg.
 _MAX_CHANGES = 1 << 15
 _MAX_TICKS = 1 << 31
 
@@ -112,7 +112,7 @@ class _Track:
         if layout is None:
             raise _UnusualError
         count, length, start, speed = layout.unpack(_read(self._file, edits, layout.size))
-        # The length is rounded to the ticks of the film.
+        # The length is rounded to ticks of the movie's time scale.
         if count != 1 or start < 0 or speed != _ONE or (duration - start) * movie_scale > (length + 1) * scale:
             raise _UnusualError
         return (2 * length * scale + movie_scale) // (2 * movie_scale)
@@ -161,7 +161,7 @@ def _frames_and_ticks(file: IO[bytes], tables: dict[bytes, Box]) -> tuple[int, i
     if changes > _MAX_CHANGES:
         raise _UnusualError
     runs = np.frombuffer(_read(file, times, 8 + 8 * changes)[8:], dtype=">u4").reshape(-1, 2).astype(np.int64)
-    # FFmpeg mends durations that do not fit.
+    # FFmpeg corrects durations that do not fit.
     if len(runs) != changes or runs[:, 0].sum() != frames or (runs[:, 1] >= _MAX_TICKS).any():
         raise _UnusualError
     return frames, int(runs.prod(axis=1).sum())

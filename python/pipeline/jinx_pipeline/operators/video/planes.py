@@ -48,7 +48,7 @@ def with_planes(frame: Any, *, upright: bool = False) -> tuple[Any, list[Plane]]
 
 def black_of(frame: Any, number: int) -> int:
     """The value of black in a plane of a frame."""
-    full_range = 2  # of FFmpeg's AVColorRange
+    full_range = 2  # a value of FFmpeg's AVColorRange
     is_full = frame.color_range == full_range or frame.format.name.startswith(("yuvj", "gray"))
     return 128 if number else 0 if is_full else 16
 

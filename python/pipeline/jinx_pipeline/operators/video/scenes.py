@@ -111,13 +111,13 @@ def _apart(numbers: list[int], min_length: int) -> list[int]:
 
 
 def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
-    size: tuple[int, int] | None = None  # that of the first frame: it may change within a video
+    size: tuple[int, int] | None = None  # the first frame's size, because the size may change within a video
     with opened(medium, operator) as container:
-        # One for all frames: each frame would compute the tables of its own one.
+        # Use one for all frames, because each new one would compute its tables again.
         reformatter = require("av.video.reformatter", extra="video", what=operator).VideoReformatter()
         for frame in container.decode(video=0):
             size = size or _small_size(frame)
-            # Half the time of the bicubic default, and as good for means over all pixels.
+            # Takes half the time of bicubic, the default, and is as good for means over all pixels.
             yield reformatter.reformat(frame, *size, format="rgb24", interpolation="AREA").to_ndarray()
 
 
@@ -128,7 +128,7 @@ def _small_size(frame: Any) -> tuple[int, int]:
 
 def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.float32]":
     """Hue from 0 to 180, saturation and value from 0 to 255, float32 of shape (3, height, width)."""
-    # Planes lie in a row, and masks are factors: this takes a third of the time of `where` on interleaved channels.
+    # Separate channels, and masks as factors, take a third of the time of `where` on interleaved channels.
     small = np.ascontiguousarray(np.moveaxis(picture, 2, 0))
     largest = np.maximum(np.maximum(small[0], small[1]), small[2])
     is_red = largest == small[0]

@@ -33,8 +33,8 @@ class VideoAudioASRMapper(SoundFactsMapper):
         max_new_tokens: The largest number of tokens for a window of 30 seconds.
     """
 
-    model_dir_ASR: Annotated[Model, Kinds("transformers")]  # noqa: N815 - the name of Data-Juicer
-    speech_ASR: str = "speech_ASR"  # noqa: N815 - the name of Data-Juicer
+    model_dir_ASR: Annotated[Model, Kinds("transformers")]  # noqa: N815 - Data-Juicer's name
+    speech_ASR: str = "speech_ASR"  # noqa: N815 - Data-Juicer's name
     max_new_tokens: Annotated[int, Range(1)] = 440
 
     only_speech = True

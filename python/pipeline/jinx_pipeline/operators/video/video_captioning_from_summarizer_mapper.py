@@ -22,7 +22,7 @@ from jinx_pipeline.operators.video.video_tagging_from_audio_mapper import VideoT
 from jinx_pipeline.operators.video.video_tagging_from_frames_mapper import VideoTaggingFromFramesMapper
 from jinx_pipeline.sample.media import Media
 
-# For each source of words: the parameter that asks for it, that with its own parameters, and its operator.
+# For each source of captions: the parameter that switches it on, the one with its arguments, and its operator.
 _SOURCES: Final[tuple[tuple[str, str, type[Operator]], ...]] = (
     ("consider_video_caption_from_video", "vid_cap_from_vid_args", VideoCaptioningFromVideoMapper),
     ("consider_video_caption_from_audio", "vid_cap_from_aud_args", VideoCaptioningFromAudioMapper),

@@ -13,7 +13,7 @@ from jinx_pipeline.sample.media import Media
 if TYPE_CHECKING:
     import numpy as np
 
-# Filters that turn frames counterclockwise by the rotation of a video, as FFmpeg's program does before other filters.
+# Filters that turn frames counterclockwise by a video's rotation, as FFmpeg's program does before any other filter.
 _TURNS: dict[int, tuple[tuple[str, dict[str, str]], ...]] = {
     90: (("transpose", {"dir": "cclock"}),),
     180: (("hflip", {}), ("vflip", {})),

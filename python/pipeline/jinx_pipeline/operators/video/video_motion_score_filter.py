@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Picture = npt.NDArray[np.uint8]
 
 _DEFAULT_RATE = 25.0
-# Farneback's parameters: scale and number of the pyramid's levels, window, iterations, neighbourhood, its sigma, flags.
+# Farneback's parameters: pyramid scale, levels, window size, iterations, neighbourhood size, its sigma, and flags.
 _FARNEBACK = (0.5, 3, 15, 3, 5, 1.2, 0)
 
 
@@ -93,8 +93,8 @@ class VideoMotionScoreFilter(ListFilter):
         rate = float(facts.rate or _DEFAULT_RATE)
         step = max(round(rate / min(self.sampling_fps, rate)), 1)
         count = round(facts.seconds * rate)
-        step = max(min(step, count - 1), 1)  # at least two frames
-        # Half a frame earlier, so that rounded times do not miss their frame.
+        step = max(min(step, count - 1), 1)  # so that at least two frames are read
+        # Half a frame earlier, so that rounding does not skip a frame.
         times = [max(0.0, (number - 0.5) / rate) for number in range(0, max(count, 1), step)]
         with opened(medium, self.name) as container:
             pictures = (self.picture_of_frame(frame) for frame, _ in frames_at(container, times))
@@ -137,7 +137,7 @@ class VideoMotionScoreFilter(ListFilter):
         cv2.setNumThreads(1)
         before: Picture | None = None
         for picture in pictures:
-            if not shape:  # a video may change its size
+            if not shape:  # the size of frames may change within a video
                 shape.append(scaled_size(picture.shape, self.size, self.max_size, self.divisible))
             height, width = shape[0]
             scaled = picture

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _REGION = re.compile(rf"\s*[\[(]?{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}[\])]?\s*")
-# Pixels next to the watermark also show some of it, and inpainting uses the surrounding pixels.
+# Also repaint pixels around the watermark: they show some of it, and inpainting uses the surrounding pixels.
 _GROWN = 5
 _RADIUS = 3
 _MARGIN = 16

@@ -98,7 +98,7 @@ def _body(url: str, start: int, status: int, headers: dict[str, str], chunks: It
     length = headers.get("content-length", "")
     size = int(length) if length.isdecimal() else None
     tag = headers.get("etag", "")
-    # A weak tag does not tell whether the bytes are the same.
+    # A weak tag does not guarantee equal bytes.
     validator = tag if tag and not tag.startswith("W/") else headers.get("last-modified", "")
     if status == _PARTIAL:
         first = headers.get("content-range", "").removeprefix("bytes ").partition("-")[0]

@@ -17,7 +17,7 @@ pub(super) struct BatchBlock {
 
 impl BatchBlock {
     pub(super) fn header(&self) -> Result<arrow_ipc::Message<'_>> {
-        // The verifier's message names tables and positions of the encoding, which does not help.
+        // The verifier's own message is about tables and positions of the encoding, which does not help users.
         root_as_message(&self.metadata).map_err(|_| Error::corrupt("an Arrow message is damaged"))
     }
 }

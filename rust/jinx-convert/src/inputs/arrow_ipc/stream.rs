@@ -36,7 +36,7 @@ impl Stream {
         if !FILE_MARK.ends_with(&messages.take(4)?) {
             return Err(Error::corrupt("this is not an Arrow file: it does not begin with ARROW1"));
         }
-        // Some writers add zeros for alignment.
+        // Some writers append zeros for alignment.
         for _ in 0..MAX_PADDING_WORDS {
             messages.first = messages.word()?;
             if messages.first != Some(0) {
@@ -52,13 +52,13 @@ impl Stream {
             Some(word) => Some(word),
             None => self.word()?,
         };
-        // A length of zero ends a stream, and so does the end of the file. Before 2019, lengths had no marker.
+        // A length of zero, or the end of the file, ends a stream. Before 2019, lengths had no marker.
         let length = match word {
             Some(CONTINUES) => self.word()?,
             other => other,
         };
         let Some(length) = length.filter(|length| *length > 0) else {
-            // The checksum of a compressed file follows the last message.
+            // Read on: the checksum of a compressed file follows the last message.
             io::copy(&mut self.input, &mut io::sink())?;
             return Ok(None);
         };

@@ -105,7 +105,7 @@ impl Compact<'_> {
     fn skip(&mut self, kind: u8, depth: usize) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or_else(broken)?;
         match kind {
-            // A bool field's value is its type.
+            // The type of a bool field contains its value.
             1 | 2 => Ok(()),
             BYTE => self.advance(1),
             4..=6 => self.varint().map(drop),
@@ -147,7 +147,7 @@ impl Compact<'_> {
         if kind != STRUCT {
             return Err(broken());
         }
-        // Children that are still missing, for each open group.
+        // For each open group, the number of children still to come.
         let mut open: Vec<i64> = Vec::new();
         for _ in 0..length {
             let mut children = 0;

@@ -18,7 +18,7 @@ fn field(field: &FieldRef) -> FieldRef {
         DataType::List(item) => DataType::List(inner(item)),
         DataType::LargeList(item) => DataType::LargeList(inner(item)),
         DataType::Struct(members) => DataType::Struct(fields(members)),
-        // Other types hold no media; they are unchanged.
+        // Other types contain no media and stay unchanged.
         _ => return field.clone(),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
