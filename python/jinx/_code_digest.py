@@ -1,4 +1,4 @@
-"""A digest of a function of the user: of its code, and of the values that the code uses."""
+"""A digest of a user function: of its code, and of the values that the code uses."""
 
 import copyreg
 import dis
@@ -35,7 +35,7 @@ _ABOUT_CLASSES = frozenset(
 
 
 class NoStableFormError(Exception):
-    """A value that cannot be told from others in another process: an open file, a lock, a connection."""
+    """A value that cannot be identified in another process: an open file, a lock, a connection."""
 
 
 def code_digest(function: Callable[..., Any]) -> str:
@@ -63,7 +63,7 @@ class _Digest:
         self._open: list[int] = []
 
     def of(self, value: Any, name: str) -> str:
-        """The digest of a value that the user knows by a name."""
+        """The digest of a value; `name` is what the user calls it, for messages."""
         if value is None or type(value) in _ATOMS:
             return _hash(type(value).__name__, repr(value))
         if id(value) in self._open:  # the value contains itself
@@ -151,7 +151,7 @@ class _Digest:
         return ["class", *where, *bases, *members]
 
     def _of_object(self, value: Any, name: str) -> list[str]:
-        """What pickle would keep of an object, part by part: the bytes of a pickle depend on more than its values."""
+        """What pickle would store of an object, part by part: the bytes of a pickle depend on more than its values."""
         kind = _type(value)
         if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | None):
             return ["builtin", digested_name(value.__module__), value.__qualname__]
@@ -223,7 +223,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
-    """The modules that a function imports when it runs, and names in them, which may be modules, too."""
+    """The modules that a function imports when it runs, and names in them, which may also be modules."""
     for inner in _codes_in(code):
         before: list[Any] = [0, None]
         for instruction in dis.get_instructions(inner):
@@ -238,7 +238,7 @@ def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
 
 
 def _file_of_user(module: str) -> str | None:
-    """The file of a module, found without importing it; None if there is none, or if it counts by its name."""
+    """The file of a module, found without importing it; None if there is none, or if only the module's name counts."""
     parts = module.split(".")
     found, places = None, None
     for end in range(1, len(parts) + 1):
@@ -264,7 +264,7 @@ def digested_name(module: str | None) -> str:
 
 
 def is_installed(module: str | None) -> bool:
-    """Whether a module counts by its name: it is ours, part of Python, or of an installed package."""
+    """Whether only a module's name counts: it is ours, part of Python, or part of an installed package."""
     if (module or "").partition(".")[0] in _OURS:
         return True
     file = getattr(sys.modules.get(module or ""), "__file__", None)

@@ -55,7 +55,7 @@ def _said_by_frame(head: bytes) -> int:
 
 
 def free_bytes(path: str) -> int:
-    """Bytes that can be written to the file system that holds `path`, or will hold it."""
+    """The bytes that can still be written to the file system where `path` is or will be."""
     # Links to directories are followed to the disk that will hold the file; a link at `path` itself is replaced.
     is_directory = os.path.isdir(path)  # noqa: PTH112 - str in
     directory = os.path.realpath(path if is_directory else os.path.dirname(os.path.abspath(path)))  # noqa: PTH100, PTH120

@@ -177,7 +177,7 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
 
 
 def _refuse_views_among(path: Source | Sequence[Source], location: str | list[str]) -> None:
-    """Name a view and another file, if a directory or pattern stands for both.
+    """Refuse a mixture of views and other files; the error names a view and another file.
 
     Raises:
         UnsupportedError: See `refuse_views_among`.
@@ -231,7 +231,7 @@ def _files(path: str, split: str | None) -> list[str]:
 
 
 def look(path: str) -> os.stat_result | None:
-    """The status of a path, or None if nothing is there; a failing file system is an error, not a missing file."""
+    """The status of a path, or None if nothing is there; a failing file system raises an error instead."""
     for stat_of in (os.stat, os.lstat):  # a dangling link also exists
         try:
             return stat_of(path)

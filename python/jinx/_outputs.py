@@ -162,7 +162,7 @@ def _refuse_in_named(out: str, target: str, source: str) -> None:
 
 
 def _real_pattern(pattern: str) -> str:
-    """A pattern in the real directory, unless its directory is a pattern too."""
+    """A pattern relative to the real directory, unless the directory is also a pattern."""
     folder, name = os.path.split(os.path.abspath(pattern))  # noqa: PTH100
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 

@@ -10,7 +10,7 @@ from jinx import _core
 
 @contextmanager
 def scratch_directory(directory: str, name: str = "") -> Generator[str]:
-    """A hidden directory that is removed at the end; `jinx clean` removes directories of killed processes.
+    """A hidden directory that is removed at the end; `jinx clean` removes those of killed processes.
 
     Args:
         directory: The parent directory.

@@ -62,7 +62,7 @@ def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identit
 
 
 def reopen_view(kind: type[D], definition: Any, state: dict[str, Any]) -> D:
-    """Make a view of several datasets, or a view with own columns, from its pickle."""
+    """Make a view of several datasets, or a view with columns of its own, from its pickle."""
     return kind()._derive(
         rows=definition.rows(),
         definition=definition,

@@ -35,7 +35,7 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
 
 
 def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """`meta` as a dict that JSON gives back unchanged.
+    """`meta` as a dict that survives conversion to JSON and back unchanged.
 
     Raises:
         TypeError: `meta` is not a mapping, a name is not a string, or JSON cannot hold a value.
@@ -293,7 +293,7 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _media_entry(name: str, kind: str) -> dict[str, Any]:
-    """A media column as the core takes it, from a path such as `clips[].sound`."""
+    """The entry for a media column that the core expects, from a path such as `clips[].sound`."""
     path: list[str | None] = []
     for part in name.split("."):
         bare = part.rstrip("[]")

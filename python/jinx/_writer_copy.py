@@ -97,7 +97,7 @@ class OwnColumns:
 
     @property
     def untyped(self) -> bool:
-        """Whether the Arrow type of some column is not known."""
+        """Whether the Arrow type of any column is unknown."""
         return bool(self._plain)
 
     def schema(self) -> Any:

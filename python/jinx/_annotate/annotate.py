@@ -193,7 +193,7 @@ def _processes(samples: int) -> int:
 
 
 def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
-    """The pickled counter for worker processes; None if it holds functions that cannot be pickled.
+    """The pickled counter for worker processes; None if it contains functions that cannot be pickled.
 
     Raises:
         TypeError: The counter cannot be pickled, and processes were asked for.

@@ -1,4 +1,4 @@
-"""A worker process that counts lengths: requests come on its standard input, results go to its standard output.
+"""A worker process that counts lengths: requests come on its standard input, results go to standard output.
 
 Unlike processes of `multiprocessing` it does not run the caller's script again, so scripts need no `__main__` guard.
 """
@@ -20,7 +20,7 @@ _START = (
 
 
 class Worker:
-    """A process that counts; one caller at a time.
+    """A process that counts for one caller at a time.
 
     Args:
         counter: The pickled counter.

@@ -23,7 +23,7 @@ _SLICE = ("every", "offset", "percentage", "number")
 
 
 def _common(command: C) -> C:
-    """Give a command the options that all index commands have, in the order in which they apply."""
+    """Give a command the options that all index commands have, in the order in which these are applied."""
     decorated: Any = click.option("--overwrite", is_flag=True, help="Replace an output that exists.")(command)
     for option, kind, metavar, text in (
         ("--number", COUNT, "N", "Then the first N; without inputs, the number of samples."),
@@ -67,7 +67,7 @@ def _free(out: str, options: dict[str, Any]) -> None:
 
 
 def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | None":
-    """The samples of the inputs, or the number in `--number`."""
+    """The origin of the positions: the samples of the inputs, or the number in `--number`."""
     from jinx._convert.inputs import find_inputs
     from jinx._outputs import refuse_input
     from jinx._rewrite.position_arrays import samples_of

@@ -1,4 +1,4 @@
-"""The table of the commands of `jinx`, whose modules are loaded when they are called."""
+"""The table of the commands of `jinx`; the module of a command is loaded when it is called."""
 
 import click
 

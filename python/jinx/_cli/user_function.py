@@ -1,4 +1,4 @@
-"""A function of the user, from `--code FILE.py:NAME` on the command line."""
+"""A user function from `--code FILE.py:NAME` on the command line."""
 
 import sys
 from pathlib import Path

@@ -119,7 +119,7 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
 
 
 class Conversion:
-    """One conversion, with its settings; each method takes another kind of source."""
+    """One conversion, with its settings; each method is for another kind of source."""
 
     def __init__(self, settings: Settings, progress: Progress | None) -> None:
         self.settings = settings
@@ -237,7 +237,7 @@ class Conversion:
         return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
-        """Convert no samples and embed no files, so that the output at least has the columns of the input."""
+        """Convert without any samples and embedded files, so that the output at least has the columns of the input."""
         settings = self.settings
         if (
             settings.target not in {"jinx", "parquet"}
@@ -259,7 +259,7 @@ class Conversion:
         return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
 
     def objects(self, source: Any) -> WriteResult:
-        """Convert objects of Python and of other libraries."""
+        """Convert Python objects and objects of other libraries."""
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
@@ -354,7 +354,7 @@ class Conversion:
         return self._by_way_of_jinx(lambda first: first._write(samples))
 
     def _changed_samples(self, source: "Dataset") -> WriteResult:
-        """Convert samples that functions, decoders or new names may have changed."""
+        """Convert samples that functions, decoders or renamed columns may have changed."""
         from jinx._convert.kept_lengths import KeptLengths
 
         lengths, settings = KeptLengths(source), self.settings
@@ -367,7 +367,7 @@ class Conversion:
     def _by_way_of_jinx(
         self, write: "Callable[[Conversion], Any]", *, first_progress: Progress | None = None
     ) -> WriteResult:
-        """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
+        """Let `write` make a JINX file, and convert it to the output; only one of the two steps reports progress."""
         settings = self.settings
         # Make the path absolute now: the caller's code may change the working directory.
         out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
@@ -417,7 +417,7 @@ class Conversion:
             return writer.close()
 
     def _writer(self, arrow_schema: str | None = None, indexed: Sequence[str] = ()) -> "Writer":
-        """A writer of the output; `indexed` are columns that the input indexes."""
+        """A writer for the output; `indexed` are the columns that the input indexes."""
         from jinx._writer import Writer
 
         core = self.settings.core
@@ -448,7 +448,7 @@ class Conversion:
 
 
 def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:
-    """Identifies everything that the result depends on: the current inputs, and the options."""
+    """A digest of everything on which the result depends: the current inputs and the options."""
     import hashlib
     import json
 

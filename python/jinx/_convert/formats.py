@@ -30,7 +30,7 @@ NAMES: tuple[FormatName, ...] = get_args(FormatName)
 
 
 def format_of(path: str) -> str | None:
-    """The format a file's suffix names (`a.jsonl.gz` is `jsonl`), or None."""
+    """The format for a file's suffix (`a.jsonl.gz` is `jsonl`), or None."""
     name = PurePath(path.lower())
     return FORMATS.get(PurePath(name.stem).suffix if name.suffix in CODECS else name.suffix)
 

@@ -1,4 +1,4 @@
-"""Requires that all parts of a dataset are made of the same inputs, of which each part takes its share.
+"""Requires that all parts of a dataset are made from the same inputs, of which each part takes its share.
 
 The directory of the parts holds an empty file whose name has a hash of inputs and options, so that processes on several
 machines agree without a lock. `merge` removes it.
@@ -19,7 +19,7 @@ _FREE = frozenset({"append", "media_dir", "overwrite", "rejects", "resume", "thr
 
 
 def require_same_inputs(directory: str, inputs: Inputs, settings: Settings) -> None:
-    """Refuse a part of other input files, or with other options, than the parts before it.
+    """Refuse a part with other input files or other options than the parts before it.
 
     Raises:
         MismatchError: The parts in the directory have other inputs or options.

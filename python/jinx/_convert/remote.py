@@ -1,4 +1,4 @@
-"""Inputs behind URLs such as `s3://bucket/data/*.parquet`: downloaded next to the output while they are read."""
+"""Inputs at URLs such as `s3://bucket/data/*.parquet`: they are downloaded next to the output until they are read."""
 
 import os
 from collections.abc import Generator, Sequence

@@ -1,4 +1,4 @@
-"""Finds splits such as `train` in the names of files, by Hugging Face's rules."""
+"""Finds splits such as `train` in file names, by Hugging Face's rules."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[-_. 0-9/]+")
 
 
 def file_name(split: str) -> str:
-    """The split as a part of a file name.
+    """The split's name as part of a file name.
 
     Raises:
         ValueError: The name, which may come from a file, would lead to another directory.

@@ -469,7 +469,7 @@ class Dataset(Searching):
     if not TYPE_CHECKING:  # would make a type checker accept any name
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error; for a name from another library, the message says what to write."""
+            """Raise an AttributeError; if the name is from another library, the message says what to use instead."""
             if hasattr(type(self), name):  # a property raised AttributeError: read it again to raise the original error
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""

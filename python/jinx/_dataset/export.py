@@ -53,12 +53,12 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
 
 
 def _changes_as_float(dtype: Any, values: list[Any]) -> bool:
-    """Whether pandas made floats of integers that no float64 equals."""
+    """Whether pandas turned integers into floats that do not equal them."""
     return dtype == "float64" and any(isinstance(value, Integral) and float(value) != int(value) for value in values)
 
 
 def _exact_series(pandas: Any, values: list[Any]) -> Any:
-    """A nullable column of 64-bit integers; objects if the values include others."""
+    """A nullable column of 64-bit integers; a column of objects if there are other values."""
     import numpy as np
 
     integers = [value for value in values if value is not None]
@@ -131,7 +131,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
 
 
 def _transformed_reader(dataset: Reader, batch_rows: int) -> Any:
-    """A pyarrow reader over samples that a function returned; the first batch decides the types."""
+    """A pyarrow reader of samples from a function; the first batch determines the types."""
     pyarrow = require("pyarrow", extra="arrow", what="Arrow output of a transformed dataset")
     batches = _batches(dataset, batch_rows, "dicts")
     nothing: list[Any] = []
@@ -206,7 +206,7 @@ def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, 
 
 
 def to_array(values: list[Any]) -> Any:
-    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; anything else is objects of shape (n,)."""
+    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; others become objects of shape (n,)."""
     import numpy as np
 
     array = packed(values)

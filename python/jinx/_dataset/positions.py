@@ -60,7 +60,7 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
 
 
 def in_files(indices: bytes | None, length: int) -> "range | list[int]":
-    """The positions of the samples of a view in its files.
+    """The positions of a view's samples in its files.
 
     Args:
         indices: The view, as `Dataset._indices`.

@@ -1,4 +1,4 @@
-"""Where large values of a column lie in the sidecars, so that a reader can read parts of them."""
+"""The ranges of a column's large values in the sidecars, so that a reader can read parts of values."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _SHORTEST_REMOTE_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class StoredRange:
-    """Bytes that are stored as they are in a file.
+    """A range of bytes that a file stores unchanged.
 
     Attributes:
         path: The file, or the URL of the main file whose sidecar has them.
@@ -60,7 +60,7 @@ class StoredRanges:
             self._origin = None if positions is None else memoryview(positions).cast("Q")
 
     def column(self, indices: Sequence[int], name: str, *, exact: bool = False) -> Iterator[Any | None]:
-        """The value of each sample; None if it is missing or must be read through the dataset.
+        """The value of each sample; None if it is missing or can only be read through the dataset.
 
         Ranges are not checked against the checksums of the dataset, which cover whole values.
 
@@ -90,7 +90,7 @@ class StoredRanges:
                 yield value if _longest(value) >= _SHORTEST_REMOTE_BYTES else None
 
     def _has_media(self, name: str) -> bool:
-        """Whether the footers name media in a column, whose samples have dicts with bytes and a file name."""
+        """Whether the footers declare media in a column: then samples have dicts with bytes and a file name."""
         if self._media is None and self._rows is not None:
             entries = self._rows._path_stats()
             self._media = {str(entry["path"][0]) for entry in entries if entry.get("media")}
@@ -98,7 +98,7 @@ class StoredRanges:
 
 
 class _OtherFormError(Exception):
-    """A value is stored in another form than plain JSON or as it is."""
+    """A value is stored neither as plain JSON nor as unchanged bytes."""
 
 
 def _value(
@@ -146,7 +146,7 @@ def _ranged(value: Any, range_of: Callable[[Any], StoredRange]) -> Any:
 
 
 def _longest(value: Any) -> int:
-    """The number of bytes of the longest range in a value."""
+    """The number of bytes in the longest range in a value."""
     if isinstance(value, StoredRange):
         return value.length
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Values of one type as the arrays in which a saved view stores them."""
+"""Values of one type, as the arrays in which a saved view stores them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
@@ -37,7 +37,7 @@ class TypedValues(NamedTuple):
 
 
 def of_array(values: Any, zone: str | None = None) -> TypedValues | None:
-    """An array of numbers, vectors or times; None for another one."""
+    """An array of numbers, vectors or times; None for other arrays."""
     import numpy as np
 
     if values.ndim == 1 and values.dtype.kind == "M":
@@ -54,7 +54,7 @@ def of_array(values: Any, zone: str | None = None) -> TypedValues | None:
 
 
 def of_codes(codes: Any, strings: Sequence[str]) -> TypedValues:
-    """Strings by their codes, of which a negative one is a missing value.
+    """Strings by their codes; a negative code is a missing value.
 
     Args:
         codes: Integers of shape (n,).
@@ -76,7 +76,7 @@ def of_codes(codes: Any, strings: Sequence[str]) -> TypedValues:
 
 
 def of_arrow(values: Any) -> TypedValues | None:
-    """A pyarrow array of numbers, bools, times, strings with a dictionary, or vectors; None for another one."""
+    """A pyarrow array of numbers, bools, times, strings with a dictionary, or vectors; None for others."""
     import numpy as np
 
     types = require("pyarrow.types", extra="arrow", what="An Arrow column")
@@ -98,7 +98,7 @@ def of_arrow(values: Any) -> TypedValues | None:
 
 
 def _of_lists(values: Any, missing: Any) -> TypedValues | None:
-    """Vectors; None if they hold anything but numbers, or if numbers are missing in one."""
+    """Vectors; None if there is anything but numbers, or if a vector lacks numbers."""
     import numpy as np
 
     types = require("pyarrow.types", extra="arrow", what="An Arrow column")

@@ -1,4 +1,4 @@
-"""`jinx.merge`: one dataset of parts that several writers wrote; done in `rust/jinx-format/src/merge.rs`."""
+"""`jinx.merge`: makes one dataset of the parts of several writers; done in `rust/jinx-format/src/merge.rs`."""
 
 import os
 
@@ -42,7 +42,7 @@ def part_directory(out: str, part: int, parts: int) -> str:
 
 
 def inputs_of_parts(directory: str) -> list[str]:
-    """The names of the files that say which inputs the parts in a directory are made of; at most one, if all agree."""
+    """The names of the files that list the inputs of the parts in a directory; at most one, if all agree."""
     return [name for name in os.listdir(directory) if name.startswith(INPUTS_OF_PARTS)]  # noqa: PTH208
 
 

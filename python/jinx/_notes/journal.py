@@ -33,7 +33,7 @@ class Note:
 
     @classmethod
     def parse(cls, value: Any) -> "Note":
-        """A note in a request or a file.
+        """The note in a request or a line of a file.
 
         Raises:
             InvalidError: It has another form, or is too long.
@@ -51,7 +51,7 @@ class Note:
         return cls(tuple(dict.fromkeys(listed)), note)
 
     def to_dict(self) -> dict[str, Any]:
-        """The note as JSON holds it."""
+        """The note as JSON stores it."""
         return {"tags": list(self.tags), "note": self.note}
 
 
@@ -84,7 +84,7 @@ class NotesFile:
 
     @classmethod
     def _parsed(cls, path: str, data: bytes) -> tuple["NotesFile", int]:
-        """The content, and how many bytes of it are whole lines."""
+        """The content of the file, and how many of its bytes are complete lines."""
         whole = data.rfind(b"\n") + 1
         lines = data[:whole].splitlines()
         head = _object(lines[0]) if lines else None
@@ -104,7 +104,7 @@ class NotesFile:
 
     @property
     def given(self) -> dict[int, Note]:
-        """The notes that were not taken back, by sample in order."""
+        """The notes that were not withdrawn, in the order of the samples."""
         return {sample: note for sample, note in sorted(self.notes.items()) if note != Note()}
 
 

@@ -1,4 +1,4 @@
-"""Sort keys from a function in a file of the user, computed in worker processes."""
+"""Sort keys from a function in a user's file, computed in worker processes."""
 
 import os
 import signal
@@ -82,7 +82,7 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
 
 @contextmanager
 def _uninterrupted() -> Generator[None]:
-    """Blocks Ctrl-C in processes that start meanwhile: a process that is not ready would print a traceback."""
+    """Block Ctrl-C in processes that start meanwhile: a process that is not ready yet would print a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

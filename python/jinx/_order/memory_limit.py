@@ -1,4 +1,4 @@
-"""The memory limit of shuffling and sorting: as given, or a share of the memory of the machine or container."""
+"""The memory limit of shuffling and sorting: the given one, or a share of the machine's or container's memory."""
 
 import os
 

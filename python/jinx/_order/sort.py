@@ -123,7 +123,7 @@ class _Keys:
         self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
-        """A sorter for keys, some of which a `-` already reverses."""
+        """A sorter for keys; a `-` before a key already reverses it."""
         given = self.descending
         flips = [given] * len(reversed_keys) if isinstance(given, bool) else given
         if len(flips) != len(reversed_keys):

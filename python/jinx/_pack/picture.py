@@ -26,7 +26,7 @@ _WIDEST = 1.5
 
 
 def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Draw a comparison.
+    """Draw a comparison of batching methods.
 
     Args:
         comparison: What `PackComparison.to_dict` returns.

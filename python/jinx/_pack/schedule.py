@@ -36,7 +36,7 @@ _LARGEST_WINDOW = 2**40
 
 @dataclass(frozen=True)
 class _Layout:
-    """The layout of the global order from one pack on."""
+    """The layout of the global order, starting at one pack."""
 
     start: int
     group: int
@@ -225,7 +225,7 @@ class PackSchedule:
         return costs.reshape(len(self), self.world_size, self.batch_size).sum(axis=2)
 
     def imbalance(self, cost: str | None = None) -> float:
-        """The cost of the slowest rank over the mean of all ranks, on average over the micro-steps that cost something.
+        """The slowest rank's cost divided by the mean of all ranks, averaged over the micro-steps that have a cost.
 
         Args:
             cost: As for `step_costs`.

@@ -1,4 +1,4 @@
-"""A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
+"""A complete reader of JINX 1.0 and 1.1 in plain Python, written only from the pages of spec/.
 
 It is slow, holds files in memory and makes every check of level "full". Without the library you need only this
 file, `typed_columns.py` and the packages they import: `open_pairs(path)[0][i]` is a sample, of a saved view too.

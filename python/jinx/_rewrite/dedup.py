@@ -95,7 +95,7 @@ def dedup(
 def _first_ones(
     dataset: "Dataset", paths: list[list[str]] | None, missing: Missing
 ) -> "tuple[npt.NDArray[np.bool_], int]":
-    """A mask of the samples to keep, of shape (n,), and the number of samples without a key."""
+    """A mask of shape (n,) of the samples to keep, and the number of samples without a key."""
     import numpy as np
 
     seen = _core.SeenFingerprints(len(dataset))

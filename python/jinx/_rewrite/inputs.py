@@ -66,7 +66,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
 
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
-    """Datasets, and runs of consecutive files of another format."""
+    """The inputs as datasets, and runs of consecutive files in another format."""
     is_one = isinstance(source, Dataset | Mapping) or is_paths(source) or not isinstance(source, Iterable)
     sources: list[Any] = [source] if is_one else list(cast("Iterable[Any]", source))
     parts: list[Dataset | Inputs] = []

@@ -1,4 +1,4 @@
-"""Reads and writes files of positions, which name samples of a dataset in an order.
+"""Reads and writes files of positions, which list samples of a dataset in an order.
 
 A `.npy` file holds an array of uint64, as MLDataForge's index files do. A second array after it names the dataset;
 readers of the first array do not see it. A `.json` file holds a list, or a dict with `positions`. Any other file holds
@@ -85,7 +85,7 @@ class Positions(NamedTuple):
 
 
 def _identities(root: _core.Rows) -> list[tuple[int, str]]:
-    """Samples and id of each file; for files without an id, a hash of the content, which copies share."""
+    """The number of samples and id of each file; without an id, a hash of the content, which copies share."""
     if root.kind == "mds":
         return root.base_ids()
     identities = root.identities()
@@ -141,7 +141,7 @@ def _from_npy(path: str) -> Positions:
 
 
 def _origin_behind(file: Any) -> Origin | None:
-    """The second array of a file, if jinx wrote it."""
+    """The origin, a second array after the positions, if jinx wrote the file."""
     import numpy as np
 
     if file.read(len(_MAGIC)) != _MAGIC:

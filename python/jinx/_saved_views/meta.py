@@ -1,4 +1,4 @@
-"""The `meta` in the footers of datasets and saved views, with the settings that lengths were counted with."""
+"""The `meta` in the footers of datasets and saved views, including the settings of lengths."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def columns_counted(meta: Mapping[str, Any]) -> list[str]:
 
 
 def meta_after(meta: Mapping[str, Any], replaced: Sequence[str]) -> dict[str, Any]:
-    """The `meta` after some columns of the samples got other values."""
+    """The `meta` after some columns of the samples have got other values."""
     kept = {name: value for name, value in meta.items() if name != COUNTED}
     if meta.get(COUNTED) is None:
         return kept
@@ -89,12 +89,12 @@ def _after(entries: list[Counted], replaced: list[str]) -> list[Counted]:
 
 
 def _counted_in(dataset: Reader, file: int) -> list[Counted]:
-    """The ways of counting in a file: several if it is a copy of samples that were counted differently."""
+    """The settings of lengths in a file: several if it is a copy of samples that were counted differently."""
     return _ways(dataset._shard_names[file], _of_file(dataset, file).get(COUNTED))
 
 
 def _ways(file: str, stored: Any) -> list[Counted]:
-    """The ways of counting in a member of `meta`."""
+    """The settings of lengths in an entry of `meta`."""
     ways = cast("list[Any]", stored) if isinstance(stored, list) else [stored]
     return [
         Counted(file, cast("dict[str, Any]", settings) if isinstance(settings, dict) else None) for settings in ways
@@ -102,7 +102,7 @@ def _ways(file: str, stored: Any) -> list[Counted]:
 
 
 def kept_meta(dataset: Reader) -> dict[str, Any]:
-    """The `meta` for a saved view of a dataset: the common members of the views below it, and the settings of lengths.
+    """The `meta` for a saved view of a dataset: what the views below it have in common, and the settings of lengths.
 
     The `meta` of other files is not copied: it can be read there, and copying it would open all shards.
     """
@@ -113,7 +113,7 @@ def kept_meta(dataset: Reader) -> dict[str, Any]:
 
 
 def _views_count(dataset: Reader) -> bool:
-    """Whether views, and not only the files below them, record how lengths were counted."""
+    """Whether views record how lengths were counted, and not only the files below them."""
     definition = dataset._definition
     if definition is None:
         return False
@@ -125,7 +125,7 @@ def _views_count(dataset: Reader) -> bool:
 
 
 def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
-    """The `meta` of a dataset: of its first file or saved view; for several datasets, the members that all share.
+    """The `meta` of a dataset, from its first file or saved view; for several datasets, the entries that all share.
 
     Args:
         dataset: A dataset or view.

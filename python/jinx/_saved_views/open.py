@@ -1,4 +1,4 @@
-"""Opens saved views: the view's own file, and the bases that it names."""
+"""Opens saved views: the view's own file, and its bases."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class OpenFiles(NamedTuple):
 
 @dataclass(eq=False)
 class SavedView:
-    """The definition of a saved view, which pickles as its path and id.
+    """The definition of a saved view; it is pickled as its path and id.
 
     Attributes:
         kind: The class of the dataset.
@@ -62,7 +62,7 @@ class SavedView:
         return rebuild, ("SavedView", self.kind, self.path, self.id, self.options, self.bases)
 
     def share(self, bases: list[Reader] | None) -> None:
-        """Use bases that are open already; they must be those that the view was saved over."""
+        """Use bases that are already open; they must be those with which the view was saved."""
         if bases is not None and self.file is not None:
             self.__dict__["files"] = OpenFiles(self._footer(self.file), self.file, bases)
 
@@ -74,7 +74,7 @@ class SavedView:
 
     @cached_property
     def files(self) -> OpenFiles:
-        """The files of the view, whose bases must be those that it was saved over.
+        """The files of the view; its bases must be those with which it was saved.
 
         Raises:
             MismatchError: The view or a base has changed.
@@ -92,7 +92,7 @@ class SavedView:
         return OpenFiles(footer, file, bases)
 
     def with_options(self, options: Mapping[str, Any]) -> "SavedView":
-        """The same view, whose files are opened with other options."""
+        """The same view, with its files opened with other options."""
         return replace(self, options={**self.options, **options}, file=None)
 
     def rows(self) -> _core.Rows:
@@ -100,7 +100,7 @@ class SavedView:
         return _core.compose_saved(self.files.file, self.files.bases)
 
     def schema(self) -> dict[str, str]:
-        """The types of its columns."""
+        """The types of the view's columns."""
         own = schema(self.files.file)
         types = schema_of_all(self.files.bases, own)
         if not self.files.file._base_len():
@@ -111,7 +111,7 @@ class SavedView:
 
 @dataclass(eq=False)
 class SavedViews:
-    """The definition of a directory of saved views, which pickles as the paths and ids of its shards.
+    """The definition of a directory of saved views; it is pickled as the paths and ids of its shards.
 
     Attributes:
         kind: The class of the dataset.
@@ -152,7 +152,7 @@ class SavedViews:
         return tuple(parts)
 
     def with_options(self, options: Mapping[str, Any]) -> "SavedViews":
-        """The same views, whose files are opened with other options."""
+        """The same views, with their files opened with other options."""
         return replace(self, options={**self.options, **options}, open_files=None)
 
     def rows(self) -> _core.Rows:
@@ -160,12 +160,12 @@ class SavedViews:
         return _core.compose(list(self.parts), [], None)
 
     def schema(self) -> dict[str, str]:
-        """The types of its columns."""
+        """The types of the view's columns."""
         return schema_of_all(self.parts, {})
 
 
 def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
-    """The view whose own files are open as `file`."""
+    """The view whose own file is open as `file`."""
     if bases is None:
         name = path_of(file)
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
@@ -189,7 +189,7 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
 
 
 class ViewOpener:
-    """Opens many saved views: views over the same bases share the open files of the bases.
+    """Opens many saved views: views with the same bases share the open files of these.
 
     Args:
         base: The open dataset that the views show.
@@ -237,14 +237,14 @@ def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
-    """The places of bases, one or several; URLs as they are."""
+    """Absolute paths of one or several bases; URLs stay as they are."""
     given = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
     places = [os.fsdecode(place) for place in given]
     return [place if is_url(place) else os.path.abspath(place) for place in places]  # noqa: PTH100
 
 
 def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:
-    """Open a base of a saved view, and refuse any dataset except the one that the view was saved over.
+    """Open a base of a saved view; refuse any dataset other than the one with which the view was saved.
 
     Args:
         file: The view's own file.

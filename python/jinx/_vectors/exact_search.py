@@ -14,7 +14,7 @@ _FEW = 4
 
 
 def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = None) -> list[tuple[Any, Any]]:
-    """Positions in the view and scores of the nearest vectors of each query, by comparing all.
+    """Positions in the view and scores of the nearest vectors for each query, found by comparing all.
 
     Args:
         vectors: The column.
@@ -34,7 +34,7 @@ def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = No
 
 
 class _Best:
-    """The best samples so far for a query: the best first, and equal ones by position."""
+    """The best samples so far for one query: the best first, equally good ones by position."""
 
     def __init__(self, k: int) -> None:
         import numpy as np
@@ -44,7 +44,7 @@ class _Best:
         self.scores = np.empty(0, dtype=np.float64)
 
     def floor(self, *, is_square: bool) -> float:
-        """The lowest score that is still among the best."""
+        """The lowest score that is still among the best ones."""
         if len(self.scores) < self.k:
             return float("-inf")
         return float(-(self.scores[-1] ** 2) if is_square else self.scores[-1])
@@ -58,7 +58,7 @@ class _Best:
 
 
 class _Search:
-    """Adds what is near in each block to the best samples.
+    """Adds the nearest vectors of each block to the best samples.
 
     One product of matrices in float32 finds candidates. Their scores are computed again in float64, vector by vector,
     so that neither the order nor ties depend on how the product was divided.
@@ -77,7 +77,7 @@ class _Search:
         self._error = 2.0**-22 * (vectors.width + 8)
 
     def add(self, positions: Any, rough: Any, squares: Any) -> None:
-        """Look at one block."""
+        """Search one block."""
         import numpy as np
 
         norms = np.sqrt(squares)

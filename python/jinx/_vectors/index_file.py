@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What an index says of itself.
+    """What an index file states about itself.
 
     Attributes:
         column: The column that it was made from.
@@ -87,7 +87,7 @@ class Facts:
 
     @classmethod
     def parsed(cls, text: bytes) -> "Facts":
-        """The facts in JSON.
+        """The facts parsed from JSON.
 
         Raises:
             ValueError: This is not what a writer writes.
@@ -110,7 +110,7 @@ class Facts:
 
 
 class Lists(NamedTuple):
-    """What is known of all lists.
+    """What the index records about all lists.
 
     Attributes:
         centres: float32 of shape (lists, width).
@@ -188,7 +188,7 @@ class IndexFile:
 
     @property
     def lists(self) -> int:
-        """How many lists it has."""
+        """The number of lists in the index."""
         return len(self.centres)
 
     def block(self, number: int) -> Block:
@@ -214,7 +214,7 @@ class IndexFile:
 
 
 class IndexWriter:
-    """Writes an index; its lists come in their order.
+    """Writes an index, list by list in order.
 
     Args:
         path: A temporary name.
@@ -234,7 +234,7 @@ class IndexWriter:
         self._file.write(data)
 
     def finish(self, facts: Facts, centres: Any, bounds: Any) -> None:
-        """Write what comes behind the lists, and say where."""
+        """Write what comes after the lists, and record its position."""
         start = self._file.tell()
         said = json.dumps(asdict(facts), separators=(",", ":")).encode()
         said += b" " * (-(len(said) + _LENGTH.size) % _ALIGN)
@@ -246,7 +246,7 @@ class IndexWriter:
         self._file.flush()
 
     def flush(self) -> None:
-        """Let readers see the lists."""
+        """Make the written lists readable."""
         self._file.flush()
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class IndexWriter:
 
 
 def block_starts(bounds: Any, width: int) -> Any:
-    """Where the block of each list starts, and where the last one ends; int64 of shape (lists + 1,)."""
+    """The start of each list's block, and the end of the last one; int64 of shape (lists + 1,)."""
     import numpy as np
 
     sizes = (bounds[1:] - bounds[:-1]) * (_MEMBER + width)

@@ -1,4 +1,4 @@
-"""Searches a view with the index of a column."""
+"""Searches a view using the index of a column."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ _SLOWER = 4
 
 
 def index_for(dataset: Reader, name: str, metric: str, index: Any) -> "IndexFile":
-    """The index that `nearest` was given: its path, or True for the one beside the dataset."""
+    """The index passed to `nearest`: a path, or True for the one next to the dataset."""
     path = default_path(dataset, name) if index is True else os.fsdecode(index)
     found = opened(path)
     require_same(found, dataset, name, metric)
@@ -26,7 +26,7 @@ def index_for(dataset: Reader, name: str, metric: str, index: Any) -> "IndexFile
 def by_index(
     index: "IndexFile", vectors: "Vectors", queries: Any, *, k: int, chosen: Any, probes: int | None
 ) -> list[tuple[Any, Any]] | None:
-    """Positions in the view and scores for each query; None if comparing all chosen samples takes less.
+    """Positions in the view and scores for each query; None if comparing all selected samples is faster.
 
     Args:
         index: The index of the column.
@@ -56,7 +56,7 @@ def by_index(
 
 
 def _in_view(found: tuple[Any, Any], rows: Any, positions: Any, k: int) -> tuple[Any, Any]:
-    """The positions of rows that were found; a row may be shown several times."""
+    """The positions in the view of the rows found; a row may be shown several times."""
     import numpy as np
 
     near, scores = found

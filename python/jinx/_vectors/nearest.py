@@ -1,4 +1,4 @@
-"""`Dataset.nearest`: the vectors of a column that are nearest to a query, by comparing all of them or by an index."""
+"""`Dataset.nearest`: the vectors of a column nearest to a query, found by comparing all or with an index."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 

@@ -81,7 +81,7 @@ class Vectors:
         return np.arange(len(self)) if self.present is None else np.flatnonzero(self.present)
 
     def rows_of(self, chosen: Any) -> Any:
-        """The rows of the array at positions in the view (None: all); None for all rows in their order."""
+        """The rows of the array for positions in the view (None: all); the result None means all rows in order."""
         if chosen is None:
             return self._rows
         return chosen if self._rows is None else self._rows[chosen]
@@ -91,7 +91,7 @@ class Vectors:
         return self.array[positions if self._rows is None else self._rows[positions]]
 
     def blocks(self, chosen: Any = None, queries: int = 1) -> Iterator[tuple[Any, Any, Any]]:
-        """Positions in the view, their vectors as float32, and the squares of their lengths as float64.
+        """Blocks of positions in the view, with vectors as float32 and their squared lengths as float64.
 
         Missing vectors, and those that are not finite, are left out.
 
@@ -120,7 +120,7 @@ class Vectors:
                     yield positions, rough, squares
 
     def _rough(self, positions: Any, threads: Executor) -> tuple[Any, Any]:
-        """Vectors as float32, and the squares of their lengths, NaN for one with a number that is not finite."""
+        """Vectors as float32, and their squared lengths; NaN for a vector with a number that is not finite."""
         import numpy as np
 
         rough = np.empty((len(positions), self.width), np.float32)

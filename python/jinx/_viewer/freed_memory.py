@@ -1,4 +1,4 @@
-"""Gives large blocks of freed memory back at once, so that what one request needed is there for the next."""
+"""Returns large freed blocks to the system at once, so that the memory of one request is free for the next."""
 
 from jinx._malloc import set_malloc_options
 
@@ -12,5 +12,5 @@ _SETTINGS = {
 
 
 def keep_little_freed_memory() -> None:
-    """Let this process keep little of the memory that it frees."""
+    """Make this process keep little of the memory that it frees."""
     set_malloc_options(_SETTINGS)

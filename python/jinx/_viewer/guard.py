@@ -26,7 +26,7 @@ _METHODS = ("GET", "HEAD", "POST")
 
 
 class Guard:
-    """Middleware that lets through requests with the secret and a known host, and adds headers to every response.
+    """Middleware that passes requests with the secret and a known host, and adds headers to every response.
 
     Args:
         app: The application; it sees paths without the secret.
@@ -61,12 +61,12 @@ class Guard:
             self._running -= 1
 
     async def refuse(self, scope: Scope, send: Send, status: int, message: str) -> None:
-        """Answer a request that is not let through."""
+        """Answer a request that is refused."""
         del scope
         await answer(send, status, json.dumps({"error": message}).encode(), "application/json")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and message for a request that is not let through."""
+        """The status and message for a request that must be refused; None for others."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         return self._wrong_address(scope, headers) or self._wrong_request(scope, headers)
 
@@ -141,7 +141,7 @@ def _host_name(host: str) -> str:
 
 
 async def answer(send: Send, status: int, body: bytes, kind: str, extra: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-    """Send a short answer to a request of which the rest is not read."""
+    """Send a short answer to a request without reading the rest of it."""
     headers = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
     headers += [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *extra]
     if status == 405:  # noqa: PLR2004

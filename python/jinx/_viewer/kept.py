@@ -1,4 +1,4 @@
-"""The samples that a query keeps, as one bit for each sample of the dataset, however many these are."""
+"""The samples that a query keeps, as one bit for each sample of the dataset."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ _BLOCK = 1 << 16
 
 
 class Kept:
-    """Samples of a dataset, in its order.
+    """A selection of a dataset's samples, in their order.
 
     Args:
         bits: Of sample `i`, bit `i % 8`, counted from the lowest, of byte `i // 8`.
@@ -33,7 +33,7 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """The bytes of memory that the selection takes."""
         return self.bits.nbytes + self._ends.nbytes
 
     def to_bytes(self) -> bytes:
@@ -55,7 +55,7 @@ class Kept:
         return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + block * _BLOCK).astype(np.uint32)
 
     def place_of(self, sample: int) -> int | None:
-        """How many kept samples are before this one; None if it is not kept."""
+        """The number of kept samples before this one; None if it is not kept itself."""
         if not 0 <= sample < self._samples or not self.bits[sample // 8] >> sample % 8 & 1:
             return None
         block = sample // _BLOCK
@@ -64,7 +64,7 @@ class Kept:
 
 
 class Keeping:
-    """Bits of samples that become known one after the other.
+    """Collects the bits of kept samples, as these are found one after another.
 
     Args:
         samples: The number of samples of the dataset.
@@ -85,5 +85,5 @@ class Keeping:
             self._bits[places[firsts]] |= np.bitwise_or.reduceat(bits, firsts)
 
     def kept(self) -> Kept:
-        """The samples that were added until now."""
+        """The samples that were added so far."""
         return Kept(self._bits.copy(), self._samples)

@@ -66,7 +66,7 @@ def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | N
 
 
 def _base_url() -> str:
-    """The path under which the notebook's server has its pages: what the hub says, or the server itself."""
+    """The path at which the notebook's server has its pages, according to the hub or to the server itself."""
     hub = os.environ.get(_HUB)
     if hub:
         return hub

@@ -1,4 +1,4 @@
-"""The samples that a query shows, in its order: computed once, and searched for in the background."""
+"""The samples that a query shows, in order: computed once, and searched in the background."""
 
 import threading
 from collections import OrderedDict
@@ -89,7 +89,7 @@ class Search:
         return self._hits.kept()
 
     def cancel(self) -> None:
-        """Stop after the present block."""
+        """Stop after the current block."""
         self._cancelled.set()
 
 
@@ -111,7 +111,7 @@ class Selections:
         self._search: tuple[Any, Search] | None = None
 
     def page(self, query: Query, start: int, count: int) -> tuple["list[int] | range", int, bool]:
-        """The samples of a page, how many the query has, and whether it is complete."""
+        """The samples of a page, the total number in the query, and whether that is final."""
         kept, is_complete = self.kept(query)
         total = len(self._dataset) if kept is None else len(kept)
         stop = min(start + count, total)
@@ -121,7 +121,7 @@ class Selections:
         return page, total, is_complete
 
     def place_of(self, query: Query, sample: int) -> int | None:
-        """Where a sample is in a query without an order; None if it is not there or the query is sorted."""
+        """The position of a sample in an unsorted query; None if the sample is not in it, or the query is sorted."""
         kept, _ = self.kept(query)
         if query.sort:
             return None
@@ -147,14 +147,14 @@ class Selections:
             search[1].done.wait()
 
     def counts(self, query: Query, names: list[str]) -> tuple[list[Any], int, bool]:
-        """For each column the samples of each code under the other choices; how many are kept; if that is final."""
+        """For each column, how many samples of each code the other charts keep; how many all keep; if this is final."""
         coded, others = self._divided(query)
         kept, is_complete = self._found(others)
         counts, total = self._charts.counts(names, coded, None if kept is None else kept.to_bytes())
         return counts, total, is_complete
 
     def _divided(self, query: Query) -> tuple[dict[str, Brush], Query]:
-        """The brushes that codes answer, and the query of everything else."""
+        """The brushes that can be evaluated with codes, and the query with everything else."""
         coded: dict[str, Brush] = {}
         conditions = [f"({query.where})"] if query.where else []
         for brush in query.brushes:
@@ -167,7 +167,7 @@ class Selections:
         return coded, replace(query, where=where, brushes=(), sort="")
 
     def _found(self, query: Query) -> tuple[Kept | None, bool]:
-        """The samples of a filter and a word."""
+        """The samples that match a filter and a word."""
         filtered = self._cached(("where", query.where), lambda: self._filtered(query.where)) if query.where else None
         if not query.find:
             return filtered, True
@@ -253,7 +253,7 @@ class Selections:
             return self._cache[key][0]
 
     def _make_room(self, wanted: int, least: int = 0) -> None:
-        """Forget what was not asked for longest; `least`: how many are kept in any case."""
+        """Drop what was not requested for longest; at least `least` entries stay."""
         most = max(_LEAST_KEPT_BYTES, _KEPT_BYTES * len(self._dataset))
         while len(self._cache) > least and sum(size for _, size in self._cache.values()) + wanted > most:
             self._cache.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Runs the viewer: a socket, a secret address, and an end when nobody has used it for long."""
+"""Runs the viewer: a socket, a secret URL, and a shutdown when nobody has used it for long."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ _CHECK_SECONDS = 1.0
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP for clients that send a whole request in time; others lose their connection."""
+    """HTTP, with a time limit for sending a request; slow clients are disconnected."""
 
     def connection_made(self, transport: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Start the clock with the connection."""
@@ -39,7 +39,7 @@ class TimedProtocol(H11Protocol):
         self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or has too long an address, in the form of all other errors."""
+        """Answer what is not HTTP, or has too long a URL, in the form of all other errors."""
         facts = {"title": "Bad Request", "status": 400, "code": "bad_request", "detail": msg, "error": msg}
         body = json.dumps(facts).encode()
         head = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/problem+json\r\n"
@@ -102,7 +102,7 @@ class ViewServer:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The URL of the page."""
         return f"http://{self._host}:{self.port}/{self.secret}/"
 
     def run(self) -> None:
@@ -118,7 +118,7 @@ class ViewServer:
         return serve_in_thread(self.run, self._server, "jinx view")
 
     def stop(self) -> None:
-        """End the server; open requests have a second."""
+        """Stop the server; open requests get one more second."""
         self._server.should_exit = True
 
     def _touch(self) -> None:
@@ -167,7 +167,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def machine_names() -> tuple[str, ...]:
-    """The names and addresses of this machine, the one that others most likely know first."""
+    """The names and addresses of this machine; the one that others most likely know comes first."""
     host = socket.gethostname()
     with suppress(OSError):
         found = [str(address[0]) for *_, address in socket.getaddrinfo(host, None)]
@@ -176,7 +176,7 @@ def machine_names() -> tuple[str, ...]:
 
 
 def addressed(host: str, names: Sequence[str] = ()) -> tuple[str, frozenset[str]]:
-    """How clients address a server: the host of its address, and all names that Host headers may have.
+    """How clients address a server: the host in its URL, and all names that Host headers may contain.
 
     Args:
         host: The interface that it listens on.
@@ -189,12 +189,12 @@ def addressed(host: str, names: Sequence[str] = ()) -> tuple[str, frozenset[str]
 
 
 def _in_url(host: str) -> str:
-    """A host as addresses and Host headers write it."""
+    """A host as URLs and Host headers write it."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def ssh_line(port: int, environment: Callable[[str], str | None] = os.environ.get) -> str | None:
-    """The command that forwards the port to the machine of someone who came over ssh; None for anyone else."""
+    """The command that forwards the port for a user who is connected over ssh; None for anyone else."""
     if not environment("SSH_CONNECTION"):
         return None
     user, host = environment("USER") or "USER", socket.gethostname()

@@ -1,4 +1,4 @@
-"""Small pictures of large images, made in child processes that have little memory and little time."""
+"""Thumbnails of large images, made in child processes with little memory and little time."""
 
 import queue
 import struct
@@ -71,7 +71,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ask(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
-    """The answer of a child; None if it found the image damaged or did not answer in time."""
+    """The answer of a child; None if the child found the image damaged, or did not answer in time."""
     if process.stdin is None or process.stdout is None:
         return None
     timer = threading.Timer(_SECONDS, process.kill)
@@ -112,7 +112,7 @@ def _serve() -> None:
 
 
 def _thumbnail(data: bytes) -> bytes:
-    """A small JPEG, or nothing if the image is damaged."""
+    """A small JPEG, or empty bytes if the image is damaged."""
     import io
 
     from PIL import Image

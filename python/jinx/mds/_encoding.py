@@ -1,4 +1,4 @@
-"""Encodes Python values for MDS columns as Streaming does, with errors that say what does not fit."""
+"""Encodes Python values for MDS columns as Streaming does; errors say what does not fit."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal

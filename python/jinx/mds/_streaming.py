@@ -30,7 +30,7 @@ _turns = 0
 
 
 def _note(shard: _core.MdsShard) -> None:
-    """Record the use of a shard; close the one unused for longest, and sometimes shards whose files are gone."""
+    """Record the use of a shard; close the least recently used one, and sometimes shards whose files are gone."""
     global _turns  # noqa: PLW0603 - the limit applies to the whole process
     key = id(shard)
     if key in _open:
@@ -47,7 +47,7 @@ def _note(shard: _core.MdsShard) -> None:
 
 
 class MDSReader(_own.MDSReader):
-    """Reads the samples of one shard, raw or with samples compressed one by one (`sample::zstd`).
+    """Reads the samples of one shard: uncompressed, or with samples compressed one by one (`sample::zstd`).
 
     It is created, validated, prepared, evicted and pickled like Streaming's own reader, and gives the same samples.
     Files stay open between samples, so that only the sample itself is read. A missing file raises FileNotFoundError,

@@ -158,7 +158,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         return (batch for batch in super().__iter__() if batch is not None)
 
     def _batches(self, schedule: Any) -> Iterator[list[list[int]]]:
-        """The batches of a schedule; where this rank has no pack, one of the first packs is used again.
+        """The batches of a schedule; if this rank has no pack in one, one of its first packs is used again.
 
         Which one depends on the place in the epoch's order only, so that it is the same after a resumption and for any
         number of ranks.

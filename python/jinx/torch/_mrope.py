@@ -66,7 +66,7 @@ class MRope:
         return positions
 
     def _grid(self, image: Any) -> tuple[int, int]:
-        """Rows and columns of tokens."""
+        """The number of rows and columns of tokens."""
         wide, high = self._rule.resized(*size_of(image))
         unit = self._rule.patch * self._rule.merge
         return high // unit, wide // unit

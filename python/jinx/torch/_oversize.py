@@ -60,7 +60,7 @@ class Tally:
             warnings.warn(". ".join(losses), stacklevel=4)
 
     def warn_of_first_loss(self, where: str) -> None:
-        """Warn that something was left out, if it is unknown when all samples have been requested."""
+        """Warn that something was left out, if that was not known when all samples were requested."""
         if self.has_losses():
             what = "was left out" if self.dropped else "lost its end"
             warnings.warn(

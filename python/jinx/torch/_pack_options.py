@@ -1,4 +1,4 @@
-"""Options that the loaders of packs share: how samples become tokens, and packs become batches."""
+"""Options that the loaders of packs share: how samples become tokens, and how packs become batches."""
 
 import operator
 import os
@@ -144,7 +144,7 @@ def pack_maker(
 
 
 def _axes(position_fn: Callable[[TrainingSample], Any] | None) -> tuple[int, ...]:
-    """The shape of one token's position; a batch of filler packs has the same shape."""
+    """The shape of a token's position, which a batch of filler packs also has."""
     if position_fn is None:
         return ()
     nothing = np.zeros(0, dtype=np.int64)

@@ -195,7 +195,7 @@ def _require_source(source: Any) -> None:
 
 
 class _Columns:
-    """Stands in for the dataset of an `Encoding` of a stream: column names, and no files with counted lengths."""
+    """Stands for the dataset in an `Encoding` of a stream: it has column names, but no files with counted lengths."""
 
     _definition: Mapping[str, Any] | None = None
 

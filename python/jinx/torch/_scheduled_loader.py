@@ -232,7 +232,7 @@ class ScheduledLoader(Generic[R]):
             yield self._in_pinned(result) if self.pin_memory and torch.cuda.is_available() else result
 
     def _blocks(self, schedule: "PackSchedule") -> tuple[list[int], int, int, int, int] | None:
-        """The blocks that an epoch is read by, for `Batches`."""
+        """The blocks in which an epoch is read, for `Batches`."""
         del schedule
         return None
 
@@ -331,7 +331,7 @@ class _ReadInProcess(TorchDataset[Any]):
         return self._dataset
 
     def _together(self, dataset: Dataset, packs: Positions) -> list[list[tuple[int, Any]]] | None:
-        """The samples of all packs, read by one call; None if one of them cannot be read."""
+        """The samples of all packs, read with one call; None if any of them cannot be read."""
         try:
             samples = iter(dataset.take(list(itertools.chain.from_iterable(packs))))
         except Exception:  # noqa: BLE001 - reported sample by sample

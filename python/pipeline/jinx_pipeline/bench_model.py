@@ -50,7 +50,7 @@ class ModelUse:
 
     @property
     def limit(self) -> str:
-        """What limits it, and what may help."""
+        """What limits the operator, and what may help."""
         other = 1 - self.running - self.waiting
         if self.running >= _BUSY:
             return "the model: another device, dtype, autocast or compile helps"

@@ -418,7 +418,7 @@ def _bad_rows_message(result: RunResult) -> str:
 
 
 def _named(source: "PathLike | SourceSpec") -> SourceSpec:
-    """A source with an absolute path, which does not depend on the working directory."""
+    """A source with an absolute path, so that it does not depend on the working directory."""
     spec = source if isinstance(source, SourceSpec) else SourceSpec(os.fsdecode(source))
     if "://" in spec.path or not spec.path:
         return spec

@@ -1,4 +1,4 @@
-"""An open run: executes the graph of its plan, and publishes the output."""
+"""An open run: executes the graph of its plan, and publishes the outputs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -57,7 +57,7 @@ class OpenedRun:
     accepts_missing: bool = False
 
     def publish(self) -> list[Published]:
-        """Do the missing work, and publish the outputs that are missing or lack rows."""
+        """Do the missing work, and publish outputs that are missing or incomplete."""
         # The input may just have been converted and its operators measured, which leaves freed memory behind.
         give_freed_memory_back()
         publications = publications_of(self.recipe, self.ledger)

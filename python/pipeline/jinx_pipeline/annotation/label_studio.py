@@ -26,7 +26,7 @@ _REFUSED, _FORBIDDEN = 401, 403
 
 
 class LabelStudioError(ValueError):
-    """Raised when Label Studio refuses a request, or its answer has another form."""
+    """Raised if Label Studio refuses a request, or returns an unexpected answer."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ _LIMITS: Any = {"seconds": _SECONDS, "max_bytes": _MAX_BYTES}
 
 
 def label_studio_at(url: str) -> LabelStudio:
-    """The server at a URL, with the token of the environment.
+    """The server at a URL, with the token from the environment.
 
     Raises:
         LabelStudioError: The environment has no token.
@@ -148,7 +148,7 @@ def _shown(value: Any) -> str:
 
 
 def _member(column: str) -> str:
-    """The name of a column as a variable of a labeling interface."""
+    """A column's name as a variable in a labeling interface."""
     return "".join(letter if letter.isalnum() or letter == "_" else "_" for letter in column)
 
 
@@ -186,7 +186,7 @@ def _control(form: Form, names: Sequence[str]) -> str:
 
 
 def answers_of_export(exported: Any, form: Form) -> Iterator[tuple[int, HumanAnswer]]:
-    """The answers in an export, with the numbers of their tasks; skipped tasks and other elements do not count.
+    """The answers in an export, with the numbers of their tasks; skipped tasks and other elements are ignored.
 
     Args:
         exported: An export as JSON or JSON_MIN.
@@ -249,7 +249,7 @@ def _value(given: Any, form: Form) -> str | int | list[str] | None:
 
 
 def _quoted(text: str) -> str:
-    """A text as the value of an attribute; `xml.sax.saxutils` would import clients of HTTP and FTP."""
+    """A text as the value of an XML attribute; `xml.sax.saxutils` would import HTTP and FTP clients."""
     kept = escape(text)
     for space in "\t\n\r":
         kept = kept.replace(space, f"&#{ord(space)};")

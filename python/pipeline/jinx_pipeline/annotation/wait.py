@@ -1,4 +1,4 @@
-"""Asks people about the samples of a run, and ends the run until they have answered."""
+"""Asks people about the samples of a run, and ends the run while their answers are missing."""
 
 import json
 import warnings
@@ -55,7 +55,7 @@ class People:
     accepts_missing: bool = False
 
     def decide(self, operator: Annotation, source: OpenSource, node: str) -> Decision:
-        """The answers about all samples.
+        """The answers for all samples.
 
         Args:
             operator: The operator that asks.

@@ -184,7 +184,7 @@ def _words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """The word without the ending of a plural or a verb, so that forms of a word meet."""
+    """The word without a plural or verb ending, so that different forms of a word match."""
     for ending in ("ings", "ing", "ies", "ied", "es", "ed", "s", "er", "ly", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:  # noqa: PLR2004 - shorter stems would collide
             return word.removesuffix(ending)
@@ -192,7 +192,7 @@ def _stem(word: str) -> str:
 
 
 class _Index:
-    """The words of each operator, with how often they count."""
+    """The words of each operator, with their weights."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         self.documents = {name: _terms_of(described(name)) for name in known}

@@ -1,4 +1,4 @@
-"""Reports, counts and pictures that the user names: where they may be written, and what they may replace."""
+"""Reports, metrics and pictures that the user names: where they may be written, and what they may replace."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ _BEGINNING_BYTES = 1024
 
 
 def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwrite: bool = False) -> None:
-    """Refuse files about a run that would replace anything but earlier such files, before the run begins.
+    """Refuse file names for reports that would replace anything but earlier reports, before the run begins.
 
     Args:
         files: The paths, as the user gave them.
@@ -54,7 +54,7 @@ def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwri
 
 
 def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:
-    """Refuse a path at which there is a file that these commands did not write.
+    """Refuse a path with a file that these commands did not write.
 
     Raises:
         ValueError: The path is a directory, or another thing than a regular file.

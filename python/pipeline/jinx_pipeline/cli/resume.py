@@ -49,7 +49,7 @@ def resume(what: str, progress: str, *, wait: float | None, accept_missing: bool
 
 
 def _waited(run: "Run", seconds: float) -> "RunResult":
-    """The result of a run, after waiting some time for the answers of people."""
+    """The result of a run, after waiting a while for people's answers."""
     from jinx_pipeline.annotation.wait import WaitingError
 
     limit = time.monotonic() + seconds

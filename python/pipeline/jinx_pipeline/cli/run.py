@@ -124,7 +124,7 @@ def _with_output(loaded: "Recipe", name: str, out: str) -> "Recipe":
 
 @contextmanager
 def _served(run: "Run", address: str | None) -> Generator[None]:
-    """Serve the counts of a run at an address, if there is one."""
+    """Serve the metrics of a run at an address, if one is given."""
     if address is None:
         yield
         return

@@ -62,7 +62,7 @@ class Streams(Protocol):
         ...
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its number in it.
+        """A row that was left out, as its source and the number in it.
 
         Args:
             node: The node that left it out; empty if unknown.
@@ -71,7 +71,7 @@ class Streams(Protocol):
         ...
 
     def counts(self, node: str) -> bool:
-        """Whether rows that a node leaves out count against the limit of the recipe."""
+        """Whether rows that a node leaves out count towards the recipe's limit."""
         ...
 
 
@@ -155,7 +155,7 @@ class Driver:
                 self._workers.workers.load_work(node_id, work)
 
     def discard(self, nodes: Sequence[str]) -> None:
-        """Drop the committed work of nodes that have not begun, because the rows before them have changed."""
+        """Drop the committed work of nodes that have not begun, because their input rows have changed."""
         before = self._ledger.bad_count
         self._ledger.discard(nodes)
         self._bad += self._ledger.bad_count - before
@@ -271,7 +271,7 @@ class Driver:
                 self._workers.start(pool)
 
     def _make_room(self) -> None:
-        """End an idle worker if a pool starves: it may hold the resources of the pool, or precede it in a queue."""
+        """End an idle worker if a pool starves: it may hold resources of the pool, or be ahead of it in a queue."""
         now = time.monotonic()
         if not self._workers.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return

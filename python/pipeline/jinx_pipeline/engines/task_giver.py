@@ -1,4 +1,4 @@
-"""Gives tasks to workers, up to one ahead, and takes them back."""
+"""Gives tasks to workers, queues up to one more for each, and takes tasks back."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class TaskGiver:
         self._discard = discard
 
     def hand_out(self) -> None:
-        """Give tasks to idle workers, and then a next task to busy ones."""
+        """Give tasks to idle workers, and then queue one more for busy ones."""
         now = time.monotonic()
         for pool, idle in self._workers.idle.items():
             while idle:
@@ -59,7 +59,7 @@ class TaskGiver:
                 self._hand_out_ahead(pool, now)
 
     def _hand_out_ahead(self, pool: str, now: float) -> None:
-        """Give next tasks only while every worker of the pool can have one: idle workers take the last tasks."""
+        """Queue tasks only while every worker of the pool can have one, so that the last tasks go to idle workers."""
         surplus = self._scheduler.waiting(pool) - self._workers.count(pool)
         for worker in list(self._workers.single.get(pool, {})):
             if surplus <= 0:
@@ -80,7 +80,7 @@ class TaskGiver:
         self._workers.workers.submit(worker, request)
 
     def _recall(self, pool: str, now: float) -> bool:
-        """Take back a task that waits behind a long one, for an idle worker; returns whether there was one."""
+        """Take back a task that is queued behind a long one, for an idle worker; returns whether there was one."""
         for worker in self._workers.double.get(pool, {}):
             current, waiting = self._workers.assignments[worker][:2]
             if waiting.kill_at is None and current.begun is not None and now - current.begun >= _RECALL_SECONDS:
@@ -109,7 +109,7 @@ class TaskGiver:
             self.give_back(self._workers.kill(worker))
 
     def give_back(self, assignments: Sequence[Assignment]) -> None:
-        """Give tasks back to the scheduler without blame; those that are not cancelled go to other workers."""
+        """Give tasks back to the scheduler without counting a failure; those not cancelled go to other workers."""
         for assignment in assignments:
             self._discard(assignment)
             if assignment.kill_at is None:

@@ -83,7 +83,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class FatalEvent:
-    """An error that any other task would get as well, such as a missing package or a full disk.
+    """An error that any other task would also have, such as a missing package or a full disk.
 
     Attributes:
         worker: The worker.

@@ -22,7 +22,7 @@ def chunk_bounds(count: int) -> Iterator[tuple[int, int]]:
 
 
 class Chunks:
-    """An array in chunks; it can be iterated several times, and is computed each time.
+    """An array in chunks; iterating it computes the chunks, and can be repeated.
 
     Args:
         make: Makes an iterator over the chunks.

@@ -88,7 +88,7 @@ class KeyFileWriter:
         file.seek(self._offset)
 
     def write(self, table: pa.Table, *, is_sample: bool = False) -> None:
-        """Write the next section; `is_sample` marks sampled keys that are also in other sections."""
+        """Write the next section; `is_sample` marks sampled keys, which other sections contain too."""
         data = pa.py_buffer(b"")
         if table.num_rows:
             (batch,) = table.combine_chunks().to_batches()
@@ -165,7 +165,7 @@ def read_at(descriptor: int, offset: int, size: int) -> bytes:
 
 
 def _reader_of(path: Path, url: str) -> Callable[[int, int], bytes]:
-    """Reads ranges of an object, the first bytes only once: they have the header, the index and the schema."""
+    """Reads ranges of an object; its first bytes, with the header, the index and the schema, are read only once."""
     try:
         end = size_of(path)
         first = read_range(url, 0, min(end, _FIRST_BYTES))
@@ -211,7 +211,7 @@ class KeyFiles:
         return len(self.sources)
 
     def part(self, first: int, stop: int) -> Self:
-        """Some of the files."""
+        """The files from `first` to before `stop`."""
         return type(self)(self.sources[first:stop])
 
     def headers(self) -> list[Header]:
@@ -244,7 +244,7 @@ class KeyFiles:
 
     @contextmanager
     def held_open(self) -> Generator[Callable[[int], Iterator[tuple[int, pa.Table]]]]:
-        """Keep all files open; yields a function that reads a section as `read` does."""
+        """Keep all files open; yields a function that reads a section like `read` does."""
         with ExitStack() as stack:
             files = [stack.enter_context(_opened(source)) for source in self.sources]
             yield partial(_sections, files, files[0].schema() if files else None)

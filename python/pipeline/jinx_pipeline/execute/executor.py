@@ -52,7 +52,7 @@ class Outputs(Protocol):
 
     @property
     def generations(self) -> Sequence[int]:
-        """How many times each output was written before."""
+        """How many times each output was already written."""
         ...
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
@@ -197,7 +197,7 @@ class Executor:
         self._driver.cancel()
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node of operators: the number of rows that each begins with, by block number."""
+        """The blocks of a node of operators, by block number: the number of rows with which each begins."""
         return self._streams.blocks(node)
 
     # Methods that are called when a node is finished.
@@ -271,7 +271,7 @@ class Executor:
     # Methods for the dataset that a join adds.
 
     def _begin_other_after(self, place: int, ready: set[int]) -> None:
-        """Begin with the dataset that a join adds, once its keys can be divided and the dataset is there.
+        """Begin reading the dataset that a join adds, once the dataset exists and its keys can be divided.
 
         Args:
             place: The place of the operator in the recipe.
@@ -289,7 +289,7 @@ class Executor:
         self._begin_tasks(node, Tasks(work, {0: 1}, self._manifest_of(node, node.gathers)))
 
     def _begin_stored(self, node: PlanNode) -> None:
-        """Begin with the dataset that the run has written."""
+        """Begin reading the dataset that the run has written."""
         (place,) = node.operators
         (stored,) = self._ledger.parts(node.after[0].node, 0)
         self._partitioned(place).bind(str(self._ledger.directory.parts / stored / "joined.jinx"))
@@ -377,13 +377,13 @@ class Executor:
         self._begin_blocks(node, source, _blocks_of(source, ends, self._job.plan.rows_per_block))
 
     def _discard_after(self, node_id: str) -> None:
-        """Drop the work after a decision that is another one than before the input had grown."""
+        """Drop the work after a decision if it differs from the one made before the input grew."""
         nodes = self._graph.depending_on([node_id])
         refuse_rows_in_tables(self._job.recipe, self._ledger, nodes)
         self._driver.discard([node.id for node in nodes])
 
     def _begin_gather(self, node: PlanNode) -> None:
-        """Put streams together that are complete now."""
+        """Combine the streams that are complete now."""
         operator = self._job.recipe.steps[node.operators[0]].operator if node.operators else Gather()
         if not isinstance(operator, Gather):
             raise TypeError(f"{operator.name} puts no streams together")

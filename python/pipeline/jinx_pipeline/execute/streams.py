@@ -15,7 +15,7 @@ from jinx_pipeline.schedule.task import Task
 
 @dataclass(frozen=True)
 class _Origin:
-    """The blocks of a source or decision, or of a node that has tasks and reads no blocks.
+    """The blocks of a source, of a decision, or of a node that has tasks but reads no blocks.
 
     Attributes:
         source: The rows.
@@ -47,7 +47,7 @@ class StreamTable:
         self._origin_of = {node.id: graph.origin(node.id).id for node in graph.nodes}
 
     def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int], first_row: int = 0) -> None:
-        """Add the blocks of a node that reads no blocks.
+        """Add the blocks of a node that reads no blocks itself.
 
         Args:
             node: The node.

@@ -22,7 +22,7 @@ _HEAD = struct.Struct("<cQ")
 
 
 def main() -> None:
-    """Answer until the parent closes the pipe."""
+    """Answer batches until the parent closes the pipe."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the adapter prints must not mix with the answers
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -72,7 +72,7 @@ def write(file: BinaryIO | IO[bytes], kind: bytes, content: Any) -> None:
 
 
 def _loaded(path: str, name: str) -> Any:
-    """The function of a file, whose directory is where it imports from."""
+    """The function in a file; the file's directory is on its import path."""
     spec: Any = spec_from_file_location("jinx_adapter", path)
     module = module_from_spec(spec)
     sys.modules["jinx_adapter"] = module
@@ -89,7 +89,7 @@ def _told(error: BaseException) -> bytes:
 
 
 def _end_with(parent: int) -> None:
-    """End when the parent is gone, even if the adapter hangs."""
+    """End this process when the parent is gone, even if the adapter hangs."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -35,7 +35,7 @@ def python_of(env: str) -> Path:
 
 
 def refuse_to_install(requirements: Sequence[str]) -> None:
-    """Refuse packages that are not there and must not, or cannot, be installed.
+    """Refuse packages that are missing and must not, or cannot, be installed.
 
     Raises:
         ExternalError: Installing is not allowed, or uv is missing.
@@ -75,7 +75,7 @@ def installed(requirements: Sequence[str]) -> Path:
 
 
 def _directory(requirements: Sequence[str]) -> Path:
-    """The directory of an environment with packages."""
+    """The directory of the environment with these packages."""
     base = os.environ.get("XDG_CACHE_HOME")
     cache = Path(base) if base else Path.home() / ".cache"
     digest = sha256("\0".join([sys.version, *sorted(requirements)]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A child process that runs an adapter in another environment, and is asked about batches."""
+"""A child process that runs an adapter in another environment, and answers batches."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Work over the keys of all rows: looks at partitions, and merges of key files before them."""
+"""Work over the keys of all rows: tasks that look at partitions, and merges of key files before them."""
 
 import time
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from jinx_pipeline.worker.work import WorkerState
 
 @dataclass(frozen=True)
 class KeyWork(ABC):
-    """Tasks over keys; each task is a row of the node, and none can be left out.
+    """Tasks over keys; each task counts as a row of the node, and none can be left out.
 
     Attributes:
         operator: The operator that the keys belong to.

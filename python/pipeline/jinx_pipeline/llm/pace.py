@@ -1,4 +1,4 @@
-"""How many requests may be under way at once: as many as the service takes without refusals or long latency."""
+"""How many requests may run concurrently: as many as the service handles without refusals or high latency."""
 
 import asyncio
 import math
@@ -26,7 +26,7 @@ _RECENT, _USUAL = 20, 2000
 
 
 class Pace:
-    """A semaphore whose size adapts: it doubles in each round until the service slows down, then it probes carefully.
+    """A semaphore with an adaptive size: it doubles in each round until the service slows down, then grows carefully.
 
     Args:
         most: The most requests under way at once.
@@ -86,7 +86,7 @@ class Pace:
         self._wake()
 
     def withdraw(self) -> None:
-        """Record that a request that had its turn is not sent."""
+        """Record that a request that was let in will not be sent."""
         self._under_way -= 1
         self._wake()
 
@@ -112,7 +112,7 @@ class Pace:
         return self._recent > min(_TOLERANCE * self._usual, self._slow)
 
     def _judge(self) -> None:
-        """Look at the requests since the last look, about as many as are under way at once."""
+        """Evaluate the requests since the last evaluation, about as many as run concurrently."""
         if self._refused > _REFUSED_SHARE * self._outcomes:
             self._shrink(max(1.0 - self._refused / self._outcomes, _LEAST_CUT))
         elif self._is_too_slow():

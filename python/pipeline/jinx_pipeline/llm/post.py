@@ -1,4 +1,4 @@
-"""Sends a request to a service, and says what went wrong; nothing of the key is in a message or an answer."""
+"""Sends a request to a service, and describes errors; the key never appears in a message or an answer."""
 
 import asyncio
 import atexit
@@ -33,7 +33,7 @@ _QUOTA: Final = ("insufficient_quota", "billing_hard_limit_reached")
 
 
 class FailedError(Exception):
-    """Raised when a request gets no answer; it may be sent again.
+    """Raised if a request gets no answer; it may be sent again.
 
     Attributes:
         retry_after: The seconds that the service asks to wait; None if it does not ask.
@@ -56,12 +56,12 @@ class FailedError(Exception):
 
     @property
     def is_overload(self) -> bool:
-        """Whether the service may have too many requests."""
+        """Whether the error shows that the service may have too many requests."""
         return self.is_late or self.retry_after is not None
 
 
 class RefusedError(FailedError):
-    """Raised when the service refuses the request, and would refuse it again.
+    """Raised if the service refuses the request, and would refuse it again.
 
     Attributes:
         concerns_all_rows: Whether it would refuse every request.
@@ -78,7 +78,7 @@ def _aiohttp() -> Any:
 
 
 class _Connections:
-    """An event loop in a thread, and its connections, for all clients of this process.
+    """An event loop in a thread, with connections that all clients of this process share.
 
     The thread is its own because a notebook has a loop in its main thread.
     """
@@ -129,7 +129,7 @@ os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
 def start(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Start a coroutine that posts, in the thread of the event loop."""
+    """Start a coroutine that posts a request, in the thread of the event loop."""
     return asyncio.run_coroutine_threadsafe(work, _connections().loop)
 
 
@@ -201,7 +201,7 @@ def _answer(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]
 
 @lru_cache(maxsize=64)
 def _proxy(url: str) -> str | None:
-    """The proxy of the environment for a URL."""
+    """The proxy for a URL, from the environment."""
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme)
     return None if proxy is None or proxy_bypass(parts.hostname or "") else proxy

@@ -1,4 +1,4 @@
-"""The age and gender of voices by Wav2Vec2 with two heads, as audEERING publishes it."""
+"""The age and gender of voices, from Wav2Vec2 with two heads as published by audEERING."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -94,7 +94,7 @@ def voices(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context)
 
 
 def _head(model: Model, name: str, count: int) -> Any:
-    """The head of the weights `{name}.dense` and `{name}.out_proj`."""
+    """The head made of the weights `{name}.dense` and `{name}.out_proj`."""
     torch = require("torch", extra="model", what="A model")
     weights = stored_weights(model, (f"{name}.",))
     layers: list[Any] = []

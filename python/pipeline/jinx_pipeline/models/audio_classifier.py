@@ -1,4 +1,4 @@
-"""Classes of sounds by models that classify audio."""
+"""Classes of sounds, from audio classification models."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby

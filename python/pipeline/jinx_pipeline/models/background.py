@@ -1,4 +1,4 @@
-"""Masks of the foreground of pictures, by models of the family U2-Net, or by GrabCut."""
+"""Masks of the foreground of pictures, from U2-Net models or GrabCut."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -96,7 +96,7 @@ def _pixels(image: "Image", width: int, height: int) -> "Pixels":
 
 
 def _mask(found: "Pixels", size: tuple[int, int]) -> "Mask":
-    """The output of U2-Net, stretched from 0 to 255, in the size of the image."""
+    """The output of U2-Net, scaled to the range 0 to 255 and to the size of the image."""
     from PIL import Image
 
     low, high = float(found.min()), float(found.max())

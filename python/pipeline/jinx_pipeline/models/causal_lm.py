@@ -88,7 +88,7 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
 
 
 def _cut(tokens: _Tokens, limit: int | None) -> _Tokens:
-    """The last tokens; the first one is never scored, since nothing precedes it."""
+    """The last tokens that fit; the first one is never scored, because nothing precedes it."""
     ids = tokens.ids if limit is None else tokens.ids[-limit:]
     return _Tokens(ids, max(min(tokens.scored, len(ids) - 1), 0))
 

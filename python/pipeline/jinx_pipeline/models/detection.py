@@ -1,4 +1,4 @@
-"""Objects in pictures by models that detect them."""
+"""Objects in pictures, from detection models."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -46,7 +46,7 @@ def load_detector(model: Model, device: str) -> Pretrained:
 def objects_in(
     model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context, *, min_score: float, max_overlap: float
 ) -> list[list[list[Detected]]]:
-    """The objects in each picture of each medium, the most probable first.
+    """The objects in each picture of each medium, most probable first.
 
     Args:
         model: The model.

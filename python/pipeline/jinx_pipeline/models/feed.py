@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 @dataclass
 class FeedTimes:
-    """Where the time of feeding goes, added up over all models; only `bench-model` reads it.
+    """Where the time for feeding goes, summed over all models; only `bench-model` reads it.
 
     Attributes:
         waiting: Seconds in which the model waited for inputs that were being prepared.
@@ -73,7 +73,7 @@ class Limits:
     useful: int | None = None
 
     def halve(self, items: int, size: int) -> None:
-        """Lower the limits below a batch that did not fit into memory."""
+        """Reduce the limits below the size of a batch that did not fit into memory."""
         self.items = max(items // 2, 1)
         if self.size is not None:
             self.size = max(size // 2, 1)
@@ -148,7 +148,7 @@ def feed_texts(
     limits: Limits,
     size: Callable[[P], int],
 ) -> Iterator[tuple[int, R]]:
-    """Run a model on texts; like `feed`, for what is quickly prepared, and fastest many at once.
+    """Run a model on texts; like `feed`, but for inputs that are quick to prepare, and fastest in large numbers.
 
     Args:
         texts: The texts.
@@ -170,7 +170,7 @@ def feed_texts(
 
 
 def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
-    """Values in order, such as the frames of a video; a thread makes the next ones while the caller works on one.
+    """Values in order, such as the frames of a video; a thread makes the next ones while the caller uses one.
 
     Args:
         values: The values.
@@ -191,7 +191,7 @@ def _prepared(
     pool: ThreadPoolExecutor,
     errors: list[tuple[int, BaseException]],
 ) -> Iterator[tuple[int, Sequence[P]]]:
-    """The number of each item and its inputs, in order; of `most` items ahead."""
+    """The number of each item and its inputs, in order; prepares up to `most` items ahead."""
     numbered = iter(enumerate(items))
     coming: deque[tuple[int, Future[Sequence[P]]]] = deque()
     while True:
@@ -213,7 +213,7 @@ def _prepared(
 def _window(
     prepared: Iterator[tuple[int, Sequence[P]]], waiting: deque[tuple[int, Sequence[P]]], limit: int
 ) -> list[tuple[int, Sequence[P]]]:
-    """The items of the next window, with so many inputs at most but at least one item; empty at the end.
+    """The items of the next window: at least one, with at most so many inputs in all; empty at the end.
 
     Args:
         prepared: All items.
@@ -234,7 +234,7 @@ def _window(
 
 
 def _count(inputs: Sequence[tuple[int, int, P]], size: Callable[[P], int], limits: Limits) -> int:
-    """How many inputs the next batch has; they are sorted by size, the largest first."""
+    """The number of inputs in the next batch; they are sorted by size, largest first."""
     count, largest = min(limits.items, len(inputs)), max(size(inputs[0][2]), 1)
     if limits.size is not None:
         count = min(count, max(limits.size // largest, 1))
@@ -254,13 +254,13 @@ class _Window(Generic[R]):
         self.errors: list[tuple[int, BaseException]] = []
 
     def expect(self, number: int, count: int) -> None:
-        """Note the number of inputs of an item."""
+        """Record the number of inputs of an item."""
         self._results[number] = [None] * count
 
     def run(
         self, batch: list[tuple[int, int, P]], run: Callable[[list[P]], Results[R]], size: Callable[[P], int]
     ) -> None:
-        """Start a batch, in halves if the memory is not enough."""
+        """Start a batch, divided into halves if memory is not enough."""
         lacking: str | None = None
         results: Results[R] | None = None
         try:
@@ -300,12 +300,12 @@ class _Window(Generic[R]):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether PyTorch had too little memory, of a device or of the machine."""
+    """Whether PyTorch ran out of memory, on a device or on the machine."""
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
 
 
 def free_memory() -> None:
-    """Return memory that PyTorch holds for later to the device."""
+    """Return memory that PyTorch has reserved to the device."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

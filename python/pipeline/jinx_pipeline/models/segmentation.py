@@ -1,4 +1,4 @@
-"""Segments of pictures by SAM, which finds one at each point of a grid."""
+"""Segments of pictures from SAM, which finds one at each point of a grid."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -102,7 +102,7 @@ def segments_in(
 
 
 def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_score: float) -> Segments:
-    """The segment at each point of the grid that the model thinks best."""
+    """For each point of the grid, the segment that the model considers best."""
     import torch
 
     ticks = (torch.arange(points, dtype=torch.float32) + 0.5) / points
@@ -149,7 +149,7 @@ def boxes_of(masks: "npt.NDArray[np.bool_]") -> "Boxes":
 
 
 def _without_overlaps(segments: Segments, max_overlap: float) -> Segments:
-    """Only the best of segments whose boxes overlap."""
+    """Of segments whose boxes overlap, only the best."""
     order = np.argsort(-segments.scores, kind="stable")
     boxes, scores = segments.boxes[order], segments.scores[order]
     remaining, kept = np.arange(len(boxes)), list[int]()

@@ -1,4 +1,4 @@
-"""Reads single weights of a model from its files, for parts that no class of transformers has."""
+"""Reads single weights of a model from its files, for parts that no class in transformers has."""
 
 from pathlib import Path
 from typing import Any

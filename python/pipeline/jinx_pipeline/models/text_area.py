@@ -1,4 +1,4 @@
-"""The share of pictures that text covers, by models that detect text with differentiable binarization (PP-OCR)."""
+"""The share of a picture covered by text, from models with differentiable binarization (PP-OCR)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -43,7 +43,7 @@ def load_text_detector(model: Model, device: str) -> Pretrained:
 
 
 def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context) -> "list[Shares]":
-    """The share of each picture of media that text covers, float32 of shape (k,) for each medium.
+    """The share of each picture that is covered by text, float32 of shape (k,) for each medium.
 
     Args:
         model: The model.
@@ -84,14 +84,14 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
 
 
 def _scaled(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """The width and height for the model: the longest side limited, both sides multiples of 32."""
+    """The width and height for the model: the longest side is limited, and both are multiples of 32."""
     ratio = min(longest / max(size), 1.0)
     width, height = (max(round(int(side * ratio) / _MULTIPLE) * _MULTIPLE, _MULTIPLE) for side in size)
     return width, height
 
 
 def text_share(probabilities: "npt.NDArray[np.float32]") -> float:
-    """The share of a picture inside boxes of text.
+    """The share of a picture inside text boxes.
 
     A box is the smallest rectangle around pixels of text, in any direction; it counts if the mean of its pixels is high
     enough, and is widened because the model sees only the inner part of text.

@@ -1,4 +1,4 @@
-"""Objects of a video, followed from its first frame by SAM 2."""
+"""Objects in a video, followed from its first frame by SAM 2."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,7 +74,7 @@ def followed(loaded: Pretrained, frames: "Iterable[Image]", boxes: "Sequence[Box
 
 
 def _add_boxes(session: Any, boxes: "Sequence[Box]", scale: tuple[float, float]) -> None:
-    """Tell the model the boxes of objects in the first frame, each as its two corners."""
+    """Pass the boxes of objects in the first frame to the model, each as its two corners."""
     import torch
 
     for number, box in enumerate(boxes):

@@ -113,7 +113,7 @@ class _Lowering:
         if node.kind == "sink":
             export = self._readers.export(node.content)
             parts.outputs.append(Output(inputs, export, after, node.name, node.place))
-            # The node only passes rows through: its output is its input.
+            # A sink passes on the rows that flow into it.
             self._outputs[node.name] = {"out": inputs}
             return
         first = len(parts.steps)

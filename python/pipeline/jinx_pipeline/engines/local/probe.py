@@ -1,4 +1,4 @@
-"""The driver's side of the probe, which runs operators in workers of this machine; a worker may die without harm."""
+"""The driver's part of the probe, which runs operators in local workers, so that a crash does no harm."""
 
 import time
 from collections.abc import Sequence

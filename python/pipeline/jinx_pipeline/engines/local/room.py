@@ -76,7 +76,7 @@ class Machine:
     memory: int
 
     def lacks(self, needs: Resources) -> str | None:
-        """A message about the resources of this machine, if they are less than these needs; None if they are enough."""
+        """If this machine's resources are less than these needs, a message about them; otherwise None."""
         if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
             return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
         return None

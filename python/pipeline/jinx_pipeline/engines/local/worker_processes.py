@@ -32,7 +32,7 @@ _CUT_LINE_BYTES = 100_000
 
 
 class Kind(NamedTuple):
-    """The fixed properties of a process: only a run that needs the same ones can use it again."""
+    """The fixed properties of a process: only a run that needs the same properties can reuse it."""
 
     resources: Resources
     threads: int
@@ -64,7 +64,7 @@ class _Process:
 
 @dataclass
 class Reserve:
-    """Processes between two runs, and the room of all processes; the owner lends workers to several runs.
+    """Processes between two runs, and the resources of all processes; the owner lends workers to several runs.
 
     Attributes:
         room: GPUs and memory for all workers together.
@@ -117,7 +117,7 @@ class Reserve:
         return process.process.returncode
 
     def reap(self) -> None:
-        """Return the room of processes that have ended."""
+        """Return the resources of processes that have ended."""
         for process in [process for process in self.ended if process.process.poll() is not None]:
             self.ended.remove(process)
             self.room.give_back(process.share)
@@ -191,7 +191,7 @@ class LocalWorkers:
         return name
 
     def _start_waiting(self) -> None:
-        """Start waiting workers for which there is room now."""
+        """Start waiting workers for which there are free resources now."""
         for name, pool in list(self._waiting.items()):
             process = self._reserve.take(self._kind(pool))
             if process is None:
@@ -208,7 +208,7 @@ class LocalWorkers:
         return Kind(self._pools[pool], max(self._threads, int(self._pools[pool].cpus)), self._spare_pandas)
 
     def _renewed(self, name: str, pool: str, process: _Process) -> _Process:
-        """A process of an earlier run, which resets itself for this run."""
+        """A process from an earlier run, after it has reset itself for this run."""
         parts = process.process, process.pipe, process.lifeline, process.activity, process.share
         renewed = _Process(name, *parts, self._memory_limits.get(pool), process.kind)
         renewed.late_answers = process.late_answers + (not process.is_ready)
@@ -374,7 +374,7 @@ class LocalWorkers:
             process.process.kill()
 
     def _enforce_row_seconds(self, process: _Process, now: float) -> None:
-        """Kill a worker that hangs; its lack of progress is the only sign."""
+        """Kill a worker that makes no progress, which is the only sign that it hangs."""
         step = process.activity.step()
         if step != process.step:
             process.step, process.step_since = step, now

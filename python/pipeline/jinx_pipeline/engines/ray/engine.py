@@ -20,7 +20,7 @@ from jinx_pipeline.worker.pandas_import import is_spared
 
 
 def ray_engine(options: Options, cluster: RayCluster, reserve: ActorReserve | None = None) -> Engine:
-    """An engine of actors on a Ray cluster; those of a reserve are used first and returned to it."""
+    """An engine of actors on a Ray cluster; actors of a reserve are used first and returned to it."""
     return _OnRay(options, cluster, reserve=reserve)
 
 

@@ -1,4 +1,4 @@
-"""Values that are too large for a message of Ray are passed in a file of the working directory.
+"""Passes values that are too large for a Ray message in a file of the working directory.
 
 Ray would put them into the object stores of two nodes, which other programs may have filled. Storage that all nodes see
 is needed anyway.

@@ -200,7 +200,7 @@ class RayWorkers:
         return self._actor_class.options(**options).remote(threads=threads, sees_gpus=sees_gpus)
 
     def _avoided(self) -> frozenset[str]:
-        """The ids of nodes that get no worker now."""
+        """The ids of nodes that get no new workers for now."""
         now = time.monotonic()
         limited = (*self._suspects.items(), *self._resting.items())
         return frozenset(self._unfit | {node for node, until in limited if until > now})
@@ -233,7 +233,7 @@ class RayWorkers:
         actor.calls[call] = request
 
     def _sent_source(self, source: Source) -> Any:
-        """The source, or if it is large, a file with it that all tasks share: it may have many paths."""
+        """The source, or if it is large, a file with it that all tasks share: a source may have many paths."""
         if len(source.parts) + len(source.base) <= _FEW_PATHS:
             return source
         if source not in self._sources:
@@ -344,7 +344,7 @@ class RayWorkers:
         return Died(actor.name, Cause.NODE, f"not reachable: {what}")
 
     def _restore(self, actor: _Actor) -> list[Event]:
-        """Use an unreachable worker that has answered again in place of one that still waits for a node."""
+        """Use an unreachable worker that has answered again, instead of its replacement that still waits for a node."""
         self._doubtful.remove(actor)
         candidates = (other for other in self._actors.values() if other.pool == actor.pool and other.node is None)
         waiting = next(candidates, None)
@@ -400,7 +400,7 @@ class RayWorkers:
         return Died(actor.name, cause, what, operator)
 
     def busy_with(self, worker: str) -> str:
-        """Empty: the activity on another machine is unknown."""
+        """Empty, because what a worker on another machine does is unknown."""
         del worker
         return ""
 

@@ -36,7 +36,7 @@ class _Signal(NamedTuple):
 
 @register("agent_bad_case_signal_mapper", modality="text")
 class AgentBadCaseSignalMapper(MetadataMapper):
-    """Adds signals of a bad trace and a tier to `__dj__meta__`, from facts and statistics of earlier operators.
+    """Adds signals of a bad trace, and a tier, to `__dj__meta__`, based on facts and statistics from earlier operators.
 
     `agent_bad_case_signals` lists the `code`, `detail` and `weight` (`high` or `medium`) of each signal. The tier
     `agent_bad_case_tier` is `high_precision` for a signal of high weight, `watchlist` for a single signal or several of

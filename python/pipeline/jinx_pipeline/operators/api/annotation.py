@@ -1,4 +1,4 @@
-"""Operators whose results people give: the run writes tasks, ends, and goes on when they are answered."""
+"""Operators whose results people give: the run writes tasks, ends, and continues once they are answered."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class Form:
 
 @dataclass(frozen=True)
 class HumanAnswer:
-    """An answer about a sample.
+    """A person's answer about a sample.
 
     Attributes:
         by: Who gave it.

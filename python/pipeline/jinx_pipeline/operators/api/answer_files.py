@@ -1,4 +1,4 @@
-"""Keeps the answers of services by the digest of their requests, as JSON lines in one file for each process.
+"""Stores the answers of services by the digest of their requests, as JSON lines, one file per process.
 
 A line is written as soon as the answer arrives, so a process that is killed loses none. A file has one writer and only
 grows, so that processes on several machines may share a directory. Readers find the complete lines of all files; the
@@ -32,7 +32,7 @@ _MAX_RECENT: Final = 50_000
 
 @dataclass
 class Spent:
-    """The cost of answers.
+    """The total cost of answers.
 
     Attributes:
         requests: The answers.
@@ -52,7 +52,7 @@ class Spent:
 
 
 class Kept(NamedTuple):
-    """An answer that was kept.
+    """An answer that was stored earlier.
 
     Attributes:
         answer: The answer of the service: the parsed body.
@@ -85,7 +85,7 @@ class AnswerFiles:
         self._process = 0
 
     def get(self, key: bytes) -> Kept | None:
-        """The kept answer to the request with this digest, in the files as of the last `refresh`."""
+        """The stored answer to the request with this digest, as of the last `refresh`."""
         with self._lock:
             for place in self._index.places(key):
                 line = self._line(place)
@@ -100,7 +100,7 @@ class AnswerFiles:
         return None
 
     def put(self, key: bytes, answer: Any, tokens: tuple[int, int], cost: float, facts: dict[str, Any]) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Args:
             key: The digest of the request, 16 bytes.
@@ -123,7 +123,7 @@ class AnswerFiles:
             self.spent.add(sum(tokens), cost)
 
     def put_first(self, key: bytes, answer: Any, facts: dict[str, Any]) -> Any:
-        """Keep an answer without tokens, unless there is one; returns the one that is kept.
+        """Store an answer without tokens, unless there is one; returns the stored one.
 
         Processes that send the same request at the same moment so get the same answer.
 
@@ -195,12 +195,12 @@ class AnswerFiles:
 
 @lru_cache(maxsize=16)
 def files_of(folder: Path) -> AnswerFiles:
-    """The answers in a directory, shared by everything in this process that asks."""
+    """The answers in a directory, shared by everything in this process that sends requests."""
     return AnswerFiles(folder)
 
 
 def _write(file: int, line: bytes) -> None:
-    """Write a line; if it does not fit on the disk, nothing of it stays."""
+    """Write a line; if it does not fit on the disk, no part of it stays."""
     written = os.write(file, line)
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)

@@ -32,7 +32,7 @@ def forget_models() -> None:
 
 
 def _ignore(rows: int) -> None:
-    """The default of `Context.begins`: there is no time limit outside a run."""
+    """The default for `Context.begins`: outside a run, there is no time limit."""
 
 
 class Context:
@@ -73,7 +73,7 @@ class Context:
         self._answers = Answers(self.answers_dir)
 
     def refuse_offline(self, url: str) -> None:
-        """Refuse requests where none may be sent; before each request to a service.
+        """Refuse a request where none may be sent; called before each request to a service.
 
         Args:
             url: The URL of the service.
@@ -141,7 +141,7 @@ class Context:
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: N, load: Callable[[N, str], T]) -> T:
-        """The model `name`, which `load(name, device)` loads when this process first needs it.
+        """The model `name`, loaded by `load(name, device)` when this process first needs it.
 
         Args:
             name: A path or another name that `load` understands, or a `Model` of a parameter.

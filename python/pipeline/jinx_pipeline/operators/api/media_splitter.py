@@ -68,7 +68,7 @@ class MediaSplitter(Splitter):
 
     @property
     def keeps_original(self) -> bool:
-        """Whether the sample with the whole media stays too, before its clips."""
+        """Whether the sample with the whole media also stays, before its clips."""
         return False
 
     @property
@@ -121,7 +121,7 @@ class MediaSplitter(Splitter):
 
 
 def _origin(source: str, role: Role, number: int, clip: Clip, parent: Any) -> dict[str, Any]:
-    """Where a clip comes from. If the medium is itself a clip, `parent` says where that comes from."""
+    """The origin of a clip. If the medium is itself a clip, `parent` says where that comes from."""
     if isinstance(parent, Mapping) and {"source", "start"} <= set(parent):  # pyright: ignore[reportUnknownArgumentType]
         start: float = parent["start"]  # pyright: ignore[reportUnknownVariableType]
         return {**parent, "start": round(start + clip.start, 6), "end": round(start + clip.stop, 6)}

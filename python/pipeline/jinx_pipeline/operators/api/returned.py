@@ -33,7 +33,7 @@ def check_count(title: str, values: Any, count: int) -> None:
 
 
 def check_column(name: Any, values: Any, count: int) -> None:
-    """Refuse a column with a name that is not a string or has no UTF-8 form, or without a value for each sample.
+    """Refuse a column whose name is not a string or not valid UTF-8, or that lacks a value for any sample.
 
     Raises:
         ReturnedError: The number of values differs.
@@ -47,7 +47,7 @@ def check_column(name: Any, values: Any, count: int) -> None:
 
 
 def refuse_private(names: Iterable[str]) -> None:
-    """Refuse columns with the names of those that parts have for themselves.
+    """Refuse columns whose names are reserved for parts.
 
     Raises:
         ValueError: There is such a column.

@@ -58,7 +58,7 @@ class Source(Protocol):
         ...
 
     def media_values(self, positions: "Positions", name: str, *, exact: bool = False) -> list[Any]:
-        """Like `values`, but large bytes may be a `StoredRange`, of which readers take what they need.
+        """Like `values`, but large bytes may be a `StoredRange`, of which readers take only what they need.
 
         Args:
             positions: The samples.
@@ -68,7 +68,7 @@ class Source(Protocol):
         ...
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
-        """The strings at a path without `[*]`; None if there are other values, or `values` is as fast."""
+        """The strings at a path without `[*]`; None if there are other values, or if `values` is as fast."""
         ...
 
     def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
@@ -105,13 +105,13 @@ def listed_columns(dataset: "jinx.Dataset", mark: str, positions: "Positions") -
 
 
 def without_private(dataset: "jinx.Dataset") -> "jinx.Dataset":
-    """A dataset of parts, as operators and outputs see it."""
+    """A dataset of parts, without the columns that operators and outputs must not see."""
     hidden = [name for name in PRIVATE if name in dataset.column_names]
     return dataset.drop_columns(hidden) if hidden else dataset
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The names of columns that operators have changed or added, each once: sorted, the statistics last.
+    """The names of columns that operators have changed or added: sorted, each once, the statistics last.
 
     The order of columns must not depend on which sample had a column first.
     """

@@ -58,7 +58,7 @@ def _factors(matrix: "Floats", iterations: int) -> "tuple[Floats, Floats]":
 
 
 def _power(activation: "Floats", spectrum: "Floats") -> float:
-    """The mean square of the audio whose frames all have the same spectrum, with phase zero, of varying strength.
+    """The mean square of the audio whose frames share one spectrum with zero phase, and vary in strength.
 
     All frames are multiples of one; they are added where they overlap, and divided by the sum of the squared windows.
     """

@@ -44,7 +44,7 @@ def loud_spans(
 
 
 def divided(frame_levels: "npt.NDArray[np.float64]", span: tuple[int, int], max_frames: int) -> list[tuple[int, int]]:
-    """A span in parts that are not longer than a limit, cut at their quietest frames.
+    """The parts of a span, none longer than a limit, cut at their quietest frames.
 
     Args:
         frame_levels: See `levels`.

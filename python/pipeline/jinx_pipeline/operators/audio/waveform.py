@@ -44,7 +44,7 @@ class Waveform:
 
 
 def waveform_of(medium: Media, operator: str) -> Waveform:
-    """The decoded audio, which all callers share: copy it before you change it. A long one is decoded each time.
+    """The decoded audio; it is shared, so copy it before changing it. A long one is decoded each time.
 
     Args:
         medium: The audio.

@@ -1,4 +1,4 @@
-"""Deduplicators that find pairs by partition; of each cluster that pairs connect, one sample stays."""
+"""Deduplicators that find pairs by partition; one sample stays of each cluster that pairs connect."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConnectedDeduplicator(Deduplicator, Partitioned):
-    """A deduplicator whose looks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
+    """A deduplicator whose tasks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
 
     @property
     def finds_firsts(self) -> bool:

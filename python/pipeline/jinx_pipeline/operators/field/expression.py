@@ -25,7 +25,7 @@ _MAX_DEPTH = 50
 
 
 class ExpressionError(ValueError):
-    """Raised when an expression does not parse, or is not allowed in a condition."""
+    """Raised if an expression cannot be parsed, or is not allowed in a condition."""
 
 
 def parse(text: str) -> tuple[Test, tuple[str, ...]]:

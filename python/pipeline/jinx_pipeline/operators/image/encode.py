@@ -68,7 +68,7 @@ def _is_animated(image: Any, kind: str) -> bool:
 
 
 def _metadata(image: Any, kind: str, frames: "list[Image]") -> dict[str, Any]:
-    """The options of Pillow's `save` that keep metadata."""
+    """The options for Pillow's `save` that keep metadata."""
     info = image.info
     kept = {"icc_profile": info.get("icc_profile"), "exif": info.get("exif"), "dpi": info.get("dpi")}
     options = {name: value for name, value in kept.items() if value and not (name == "dpi" and kind == "WEBP")}

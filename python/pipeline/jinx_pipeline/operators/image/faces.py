@@ -73,7 +73,7 @@ _FOUND: "WeakKeyDictionary[Media, dict[str, list[Face]]]" = WeakKeyDictionary()
 
 
 def upright(image: "Image") -> "Image":
-    """An image turned as its EXIF data says."""
+    """An image turned according to its EXIF data."""
     return require("PIL.ImageOps", extra="image", what="Finding faces").exif_transpose(image)
 
 

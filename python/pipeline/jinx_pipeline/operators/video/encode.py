@@ -77,7 +77,7 @@ class VideoWriter:
         base = picture.codec_context.time_base
         pts = round((time - self._start) / base)
         written.pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)
-        self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the frame type
+        self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the type
         self._mux(picture.encode(written))
 
     def packet(self, packet: Any, dts: int) -> None:
