@@ -1,4 +1,4 @@
-"""Inputs: opens or converts sources, and tells a changed input from a grown one."""
+"""Inputs: opens or converts sources, and distinguishes changed inputs from those that only grew."""
 
 import json
 import os
@@ -61,7 +61,7 @@ Convert = Callable[[str, Path, Path], None]
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An unreadable row of a source.
+    """A row of a source that could not be read.
 
     Attributes:
         samples_before: The number of readable samples before the row.
@@ -94,7 +94,7 @@ class Input:
 
 
 def bytes_of(info: DatasetInfo) -> int:
-    """The size of a dataset's files in bytes; a view's base counts in proportion to the rows that the view selects."""
+    """The size of a dataset's files in bytes; for a view, the base counts in proportion to the selected rows."""
     shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
     return info.bytes + info.sidecar_bytes + shown
 
@@ -110,7 +110,7 @@ def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Inpu
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Prefix an error about a source with its place in the recipe."""
+    """Begin the message of an error about a source with its place in the recipe."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:
@@ -162,7 +162,7 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
 
 
 def _converted(target: Path) -> Input | None:
-    """A source that is converted already; None if it is not, or if files of the conversion are gone or damaged."""
+    """The dataset of a source that was converted earlier; None if it was not, or if files are missing or damaged."""
     if not exists(target / "jinx.json"):
         return None
     try:
@@ -173,7 +173,7 @@ def _converted(target: Path) -> Input | None:
 
 
 def content_of(path: str) -> dict[str, Any]:
-    """The identity of a source without converting it; it differs for another file, and after a change of the file.
+    """The identity of a source without converting it; it differs for another file, and after a change.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -207,7 +207,7 @@ def needs_conversion(path: str) -> bool:
 
 
 def columns_told_by(path: str) -> set[str] | None:
-    """All columns of a source that is converted first, if its first samples show them.
+    """All columns of a source that will be converted first, if its first samples show them.
 
     Returns:
         The names; None if later samples may have other columns, no sample can be read, or the source is remote.
@@ -233,7 +233,7 @@ def forget_queries(recipe: Recipe, inputs_dir: Path) -> None:
 
 
 def _selected(query: TableQuery, inputs_dir: Path) -> Input:
-    """The rows of a query, which are selected once for each run; of a late one, the sample that `TableSelect` reads.
+    """The rows of a query, selected once per run; for a late query, the sample that `TableSelect` reads.
 
     Raises:
         AwayError: The database does not answer.
@@ -276,7 +276,7 @@ def _rejected(path: Path) -> list[Rejected]:
 
 
 def _described(path: str) -> Input:
-    """An input that is read where it is.
+    """An input that is read in place.
 
     Raises:
         ValueError: The saved views that a run makes of it cannot name its path.
@@ -294,7 +294,7 @@ def _refuse_unnameable(path: str) -> None:
 
 
 def refuse_private_columns(inputs: Iterable[Input], columns: Iterable[str]) -> None:
-    """Refuse inputs with columns of names that parts have for themselves.
+    """Refuse inputs with columns whose names are reserved for parts.
 
     Raises:
         ValueError: There is such a column.
@@ -387,7 +387,7 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
 
 
 def _fingerprint(path: str) -> str:
-    """A digest of a source without an identity: of names, sizes and times of its files, or of a server's answer."""
+    """A digest of a source without an identity: from names, sizes and times of files, or a server's answer."""
     if is_remote(path) and not any(wildcard in path for wildcard in "*?["):
         with suppress(FileNotFoundError):  # a directory, or no object
             info = patiently(lambda: object_store().head(path))
@@ -403,6 +403,6 @@ def _fingerprint(path: str) -> str:
 
 
 def _file_facts(file: Path) -> tuple[str, int, int, int]:
-    """The path, size and times; the last (ctime) also changes if a file gets the times of another."""
+    """The path, size and times; the last time (ctime) changes even if a file is given another's times."""
     status = file.stat()
     return os.path.abspath(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns  # noqa: PTH100

@@ -1,4 +1,4 @@
-"""The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs that it was made from.
+"""The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs of the run.
 
 The `meta` does not depend on when, where or how the recipe was run, so the same recipe gives the same bytes.
 """
@@ -80,7 +80,7 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
 
 
 def _identified(source: Input) -> dict[str, Any]:
-    """The parts of an identity that identify the content, without the path or the times of files."""
+    """The parts of an identity that identify content, without the paths or times of files."""
     identity = source.identity
     if "sha256" in identity:
         return {name: identity[name] for name in ("format", "samples", "bytes", "sha256")}

@@ -68,7 +68,7 @@ class Plan:
     findings: Findings = field(default_factory=Findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
+        """The plan as plain data, for JSON."""
         return msgspec.to_builtins(self, str_keys=True)
 
     @classmethod
@@ -140,7 +140,7 @@ def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
 
 
 def with_pools(recipe: Recipe, plan: Plan) -> Plan:
-    """The plan with the current resources of the recipe: a resumed run may give an operator more."""
+    """The plan with the recipe's current resources: a resumed run may give an operator more."""
     nodes = [
         node if node.pool is None else replace(node, pool=node_resources(recipe, node).pool)
         for node in plan.graph.nodes
@@ -149,7 +149,7 @@ def with_pools(recipe: Recipe, plan: Plan) -> Plan:
 
 
 def joined_paths(recipe: Recipe) -> list[str]:
-    """The datasets that a recipe reads besides its sources."""
+    """The datasets that a recipe reads in addition to its sources."""
     operators = [step.operator for step in recipe.steps]
     others = [operator.other for operator in operators if isinstance(operator, Partitioned)]
     return [other[0] for other in others if other is not None and other[0]]
@@ -244,7 +244,7 @@ def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
 
 
 def _upstream(recipe: Recipe, output: Output) -> set[int]:
-    """The steps whose rows reach an output."""
+    """The steps whose rows reach any output."""
     found: set[int] = set()
     ports, inputs = list(output.inputs), recipe.step_inputs
     while ports:
@@ -337,7 +337,7 @@ def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
 
 
 def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] | None) -> dict[str, Any]:
-    """Keywords of `jinx.Writer` for the output; of a view, `vectors` are the columns that it stores as arrays."""
+    """Keywords of `jinx.Writer` for the output; for a view, `vectors` are the columns stored as arrays."""
     options: dict[str, Any] = {} if meta is None else {"meta": meta}
     if export is not None and export.shard_size is not None:
         options["shard_size"] = export.shard_size

@@ -1,4 +1,4 @@
-"""The rows that a stage reads, described in a form small enough to send with every task."""
+"""The rows that a stage reads, in a form small enough to send with every task."""
 
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
@@ -65,7 +65,7 @@ class Source:
 
 
 class BaseDataset:
-    """The dataset under the parts, opened once for any number of parts.
+    """The dataset to which parts refer, opened once for any number of parts.
 
     Args:
         source: A source that has this dataset as its base.
@@ -92,7 +92,7 @@ class BaseDataset:
         return ViewOpener(self.dataset)
 
     def view(self, path: str) -> Any:
-        """The part at a path, a saved view over this dataset."""
+        """The part at a path: a saved view of this dataset."""
         return self._views.open(path)
 
 

@@ -1,4 +1,4 @@
-"""Applies a filter of FFmpeg to audios: the operator `audio_ffmpeg_wrapped_mapper`."""
+"""Applies an FFmpeg filter to audios: the operator `audio_ffmpeg_wrapped_mapper`."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -35,7 +35,7 @@ _FLOATS = {"flt", "dbl"}
 
 @register("audio_ffmpeg_wrapped_mapper", modality="audio")
 class AudioFFmpegWrappedMapper(MediaMapper):
-    """Applies one audio filter of FFmpeg to each audio; without a filter, audios stay untouched.
+    """Applies one FFmpeg audio filter to each audio; without a filter, audios stay unchanged.
 
         create("audio_ffmpeg_wrapped_mapper", filter_name="atrim", filter_kwargs={"end": 6})
 

@@ -140,7 +140,7 @@ class ImageSubplotFilter(MediaFilter):
 
 
 def _evenness(values: Any, least_mean: float) -> float:
-    """1 minus the coefficient of variation; halved if the mean is small, and 0 for none."""
+    """1 minus the coefficient of variation; half of that if the mean is small, and 0 if there are no numbers."""
     if not len(values) or not np.mean(values):
         return 0.0
     evenness = max(0.0, 1 - float(np.std(values) / np.mean(values)))

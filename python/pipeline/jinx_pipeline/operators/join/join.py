@@ -177,7 +177,7 @@ class Join(HashKeys, Partitioned, Edits):
             raise ColumnTakenError(self.name, taken[0])
 
     def values(self, rows: "Rows") -> Mapping[str, Any]:
-        """The columns to add to samples, with the values of rows of the other dataset; row -1 gives null."""
+        """The columns to add to samples, with the values from rows of the other dataset; row -1 gives null."""
         matched_places = np.flatnonzero(rows >= 0)
         samples = self._other.take(rows[matched_places], list(self.added)) if len(matched_places) else []
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.added.values()}

@@ -54,7 +54,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
 
 @dataclass(frozen=True)
 class Matches:
-    """The results of all looks.
+    """The results of all tasks over partitions.
 
     Attributes:
         count: The number of samples.

@@ -34,7 +34,7 @@ _SHOWN: Final = 2_000
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, and how it was understood.
+    """An answer, and how it was parsed.
 
     Attributes:
         text: The answer as it came.
@@ -129,7 +129,7 @@ class Asking(Operator):
 
     @property
     def sampling(self) -> Mapping[str, Any]:
-        """Fields of the request from parameters of the operator; `sampling_params` may replace them."""
+        """Request fields that come from parameters of the operator; `sampling_params` may replace them."""
         return {}
 
     def messages_of(self, batch: Batch, ctx: Context) -> list[Messages] | None:
@@ -156,7 +156,7 @@ class Asking(Operator):
         return getattr(self, self.model_parameter)
 
     def template(self, name: str | None = None) -> Prompt:
-        """The prompt, with the parameters that replace it.
+        """The prompt, with any parameters that replace parts of it.
 
         Args:
             name: The name of a shipped prompt; None: the first of this operator.
@@ -211,7 +211,7 @@ class Asking(Operator):
     def _ask_once(
         self, ctx: Context, service: Service, prompt: Prompt, messages: Iterable[Messages]
     ) -> list[tuple[str, str]]:
-        """The text of each answer, and the reason why it ends."""
+        """The text of each answer, and the reason why it ended."""
         failures: list[Exception] = []
         client = client_for(ctx, service.settings.directory)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
@@ -310,14 +310,14 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
 
 
 def _noted(messages: Iterable[Messages], noted: list[Messages]) -> Iterator[Messages]:
-    """Messages, which are added to a list as they are made."""
+    """The messages, each added to a list as it is made."""
     for one in messages:
         noted.append(one)
         yield one
 
 
 def _again(answer: Answer) -> Messages:
-    """The messages to ask again after an answer that does not fit."""
+    """The messages for asking again after an answer that does not fit."""
     shown = [{"role": "assistant", "content": answer.text[:_SHOWN]}] if answer.text.strip() else []
     problem = f"That is not usable: {answer.parsed.problem}. Answer again, with nothing but what the task asks for."
     return [*shown, {"role": "user", "content": problem}]

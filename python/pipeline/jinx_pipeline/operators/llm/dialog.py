@@ -13,7 +13,7 @@ from jinx_pipeline.operators.llm.mapping import AskingAboutSamples, FactsMapper,
 
 
 class AskingAboutDialogs(AskingAboutSamples):
-    """Shows a dialog: the messages of a sample, or its history, query and response.
+    """Asks about a dialog: the messages of a sample, or its history, query and response.
 
     Attributes:
         messages_key: The column with messages of `role` and `content`; without it:
@@ -73,7 +73,7 @@ class DialogJudge(AskingAboutDialogs, JudgeMapper):
 
 
 class DialogLabels(AskingModel, AskingAboutDialogs, FactsMapper):
-    """Labels each turn of the user in a dialog, in one request for each dialog."""
+    """Labels each turn of the user in a dialog, with one request per dialog."""
 
     @property
     def candidates(self) -> list[str] | None:

@@ -21,7 +21,7 @@ _MAX_WORDS = 2_000  # the time to compare texts grows with the square of this
 
 @register("generate_qa_from_examples_mapper", modality="text")
 class GenerateQaFromExamplesMapper(AskingHfModel, RewritingMapper):
-    """Writes a new question with its answer into each sample, like some examples that are drawn from a file.
+    """Writes a new question with its answer into each sample, modelled on examples from a file.
 
         create("generate_qa_from_examples_mapper", hf_model="qwen", seed_file="path/to/examples.jsonl")
 

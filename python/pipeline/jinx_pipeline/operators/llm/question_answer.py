@@ -39,7 +39,7 @@ class QuestionAnswerMapper(RewritingMapper):
 
 
 class CalibratingMapper(AskingModel, QuestionAnswerMapper):
-    """Corrects the question, the answer, or both, by the text of the sample.
+    """Corrects the question, the answer, or both, according to the text of the sample.
 
     Attributes:
         reference_key: The column with the reference text.
@@ -53,4 +53,4 @@ class CalibratingMapper(AskingModel, QuestionAnswerMapper):
 
 
 class OptimizingMapper(AskingAnyModel, QuestionAnswerMapper):
-    """Makes the question, the answer, or both better."""
+    """Improves the question, the answer, or both."""

@@ -82,7 +82,7 @@ class PhraseGroundingRecallFilter(MediaTextFilter):
         ]
 
     def _recall(self, boxes: Sequence[Located], count: int) -> float:
-        """The share of `count` phrases that are found; of all boxes, the `count` most probable ones count."""
+        """The share of `count` phrases that were found, using only the `count` most probable boxes."""
         hits: dict[int, Located] = {}
         for one in boxes[:count]:
             if one.number in hits or one.share > self.large_area_ratio_thr:
@@ -93,7 +93,7 @@ class PhraseGroundingRecallFilter(MediaTextFilter):
 
 
 def noun_phrases(document: Any) -> tuple[str, ...]:
-    """The noun phrases of a text: perhaps a determiner, any adjectives, and nouns.
+    """The noun phrases of a text: an optional determiner, any adjectives, and nouns.
 
     Args:
         document: The text as spaCy's `Doc`, with the tags of the Penn Treebank.

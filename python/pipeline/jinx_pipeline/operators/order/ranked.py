@@ -1,4 +1,4 @@
-"""Operators that sort all samples by keys, and decide by the order."""
+"""Operators that sort all samples by keys, and decide according to the order."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Ranked(Partitioned):
     @property
     @abstractmethod
     def sort_keys(self) -> list[tuple[str, bool, bool]]:
-        """For each key, its path, whether its length is the key, and whether the largest comes first."""
+        """For each key: its path, whether its length is the key, and whether the largest comes first."""
 
     @property
     def leaves_out_missing(self) -> bool:

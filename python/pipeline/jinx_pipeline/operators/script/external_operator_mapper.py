@@ -133,7 +133,7 @@ class ExternalOperatorMapper(Mapper):
         return {name: found.column(name).to_pylist() for name in self.output}
 
     def _served(self, columns: Mapping[str, list[Any]], count: int, ctx: Context) -> dict[str, list[Any]]:
-        """The columns of a service, which is asked about each sample."""
+        """The columns from a service, which gets a request for each sample."""
         model = self.model
         if model is None:
             raise ValueError("there is no model")
@@ -200,7 +200,7 @@ def _type(operator: str, name: str, text: str) -> Any:
 
 
 def _values(batch: Batch, name: str) -> list[Any]:
-    """The values of a column, of media as lists of bytes."""
+    """The values of a column; media become lists of bytes."""
     if name == "text":
         return batch.text.to_pylist()
     if name in PARTS:
@@ -210,7 +210,7 @@ def _values(batch: Batch, name: str) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can have it: bytes in base64."""
+    """A value in a form that JSON can represent: bytes become base64."""
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Mapping):

@@ -58,7 +58,7 @@ class PythonFileMapper(ScriptSplitter):
         return self._digest_of({**self.parameters, "file_path": self._digested})
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each worker reads the file itself when it starts.
+        # The function of `Dataset.filter`: keeps the samples for which a user function returns true.
         return {**self.__dict__, "_expected": self._digested or _content_of(self.file_path)}
 
     def function_to_run(self) -> Callable[[Any], Any]:

@@ -24,7 +24,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError
 
 @register("latex_merge_tex_mapper", modality="text")
 class LatexMergeTexMapper(Mapper):
-    """Makes a text of the `.tex` files of an archive (tar, also compressed, or zip), in the order of the archive.
+    """Makes a text of the `.tex` files in an archive (tar, also compressed, or zip), in the order of the archive.
 
     Files are UTF-8, or Latin-1 if they are not valid UTF-8. A file above `max_file_size` is left out; when
     `max_total_size` is reached, so are all that follow. `__dj__meta__.tex_files` and `tex_files_left_out` count them. A

@@ -1,4 +1,4 @@
-"""Noise in English texts: changed words and characters, as typing, spelling and scanning change them."""
+"""Noise in English texts: words and characters changed by typing, spelling and scanning errors."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _MISSPELLED: Final = (
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words, white space and punctuation of a text, which joined are the text."""
+    """The words, white space and punctuation of a text; joined, they give the text again."""
     return _TOKEN.findall(text)
 
 
@@ -63,12 +63,12 @@ def swap_word(text: str, rng: np.random.Generator) -> str:
 
 
 def split_word(text: str, rng: np.random.Generator) -> str:
-    """Split words by a space."""
+    """Split words by inserting a space."""
     return _with_words(text, rng, lambda word: _inserted(word, int(rng.integers(1, len(word))), " "))
 
 
 def spelling(text: str, rng: np.random.Generator) -> str:
-    """Misspell words: exchange letters that sound alike, double or leave out a letter."""
+    """Misspell words: exchange letters that sound alike, or double or omit a letter."""
 
     def misspelled(word: str) -> str:
         fitting = [(old, new) for old, new in _MISSPELLED if old in word[1:]]
@@ -118,7 +118,7 @@ def swap_character(text: str, rng: np.random.Generator) -> str:
 
 
 def _with_words(text: str, rng: np.random.Generator, change: Callable[[str], str]) -> str:
-    """The text with some words changed that have four characters or more."""
+    """The text with some of its words changed that have at least four characters."""
     tokens = tokens_of(text)
     for at in some_of(_words(tokens, _LEAST_LENGTH), _SHARE, rng, _MOST):
         tokens[at] = change(tokens[at])
@@ -159,7 +159,7 @@ _SIMILAR: Final = {
 
 
 def _other(table: Mapping[str, str], character: str, rng: np.random.Generator) -> str:
-    """A character from the table; the case stays unless the table has it."""
+    """A character from the table, in the same case unless the table contains this case."""
     is_upper = character not in table and character.isupper()
     others = table.get(character.lower() if is_upper else character)
     if not others:

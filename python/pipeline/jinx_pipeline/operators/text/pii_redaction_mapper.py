@@ -173,7 +173,7 @@ class PiiRedactionMapper(Mapper):
         return value
 
     def spans(self, text: str) -> list[Span]:
-        """What is replaced in a text: parts that do not overlap, in order."""
+        """The parts of a text to replace, in order and without overlaps."""
         if not text:
             return []
         placeholders = [
@@ -199,7 +199,7 @@ class PiiRedactionMapper(Mapper):
         return [detector for is_wanted, detectors in self._kinds() if is_wanted for detector in detectors] + extra
 
     def _kinds(self) -> "list[tuple[bool, tuple[Detector, ...]]]":
-        """The detectors of each kind, from the surest to the least sure."""
+        """The detectors of each kind, most reliable first."""
         return [
             (self.mask_pem, (secrets.PEM,)),
             (self.mask_jwt, (secrets.JWT,)),

@@ -1,4 +1,4 @@
-"""Mappers that first look at the vectors of all samples, and then add columns to each sample."""
+"""Mappers that first read the vectors of all samples, and then add columns to each sample."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class FittedMapper(PartDeduplicator):
 
     @abstractmethod
     def fitted(self, vectors: "npt.NDArray[Any]") -> "Fitted":
-        """The rows by which samples are mapped, of shape (rows, numbers).
+        """The rows that are used to map samples, of shape (rows, numbers).
 
         Args:
             vectors: The vectors of all samples that have one, mapped from a file.

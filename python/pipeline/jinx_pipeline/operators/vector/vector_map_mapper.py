@@ -1,4 +1,4 @@
-"""A map of vectors in two dimensions, as a column: the operator `vector_map_mapper`."""
+"""A two-dimensional map of vectors, as a column: the operator `vector_map_mapper`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ _LEAST_FITTED = 4
 
 @register("vector_map_mapper")
 class VectorMapMapper(FittedMapper):
-    """Adds the place of each sample on a map, where samples with similar vectors are close to each other.
+    """Adds the position of each sample on a map, where samples with similar vectors are close to each other.
 
     t-SNE with cosine distances (scikit-learn, `pip install 'jinx-pipeline[map]'`) places up to `fit_samples` random
     samples. Every sample is placed at the mean of its five most similar ones, weighted by their similarity, so that

@@ -27,7 +27,7 @@ _PLAIN, _PLAIN_ODD = "yuv420p", "yuv444p"
 
 
 class VideoWriter:
-    """A video that is being written, with the first audio of its source.
+    """A video being written, with the first audio stream of its source.
 
     Frames are encoded as H.264 (x264, constant rate factor 18; MPEG-4 if FFmpeg lacks x264). The pixel format stays if
     the encoder has it; colour, rotation and the shape of pixels stay. Times begin at `start`.
@@ -70,7 +70,7 @@ class VideoWriter:
         self.is_flushed = False
 
     def frame(self, frame: Any, time: Fraction) -> None:
-        """Encode a frame; its time in the source, in seconds, must be later than that of the frame before."""
+        """Encode a frame; its time in the source, in seconds, must be later than that of the previous frame."""
         picture = self._picture or self._begin(self._encoder(frame))
         # The size of frames may change within a video.
         written = frame.reformat(width=picture.width, height=picture.height, format=picture.pix_fmt)
@@ -81,7 +81,7 @@ class VideoWriter:
         self._mux(picture.encode(written))
 
     def packet(self, packet: Any, dts: int) -> None:
-        """Copy a packet of the picture.
+        """Copy a packet of the video stream.
 
         Args:
             packet: The packet.
@@ -100,20 +100,20 @@ class VideoWriter:
         self._mux(self._moved(packet, self._picture, dts))
 
     def sound(self, packet: Any) -> None:
-        """Copy a packet of the audio."""
+        """Copy a packet of the audio stream."""
         if self._picture is None:  # all streams must be known before the first packet
             self._waiting.append(packet)
         else:
             self._mux(self._moved(packet, self._sound))
 
     def finish_frames(self) -> None:
-        """Write the frames that the encoder holds back."""
+        """Write the frames that the encoder still holds back."""
         if self._picture is not None and not self._is_copy and not self.is_flushed:
             self._mux(self._picture.encode(None))
         self.is_flushed = True
 
     def close(self) -> IO[bytes] | None:
-        """The finished video, at its beginning; None if it has no frame."""
+        """The finished video, positioned at its start; None if it has no frames."""
         self.finish_frames()
         if self._picture is None:
             self._file.close()
@@ -137,7 +137,7 @@ class VideoWriter:
         return MediaError(f"the video cannot be {how} into {self.suffix[1:].upper()}: {reason}{advice}")
 
     def _begin(self, picture: Any) -> Any:
-        """Take a stream as that of the picture; returns it."""
+        """Use a stream as the video stream; returns it."""
         self._picture = picture
         if self._audio is not None:
             self._sound = self._out.add_stream_from_template(self._audio)
@@ -165,7 +165,7 @@ class VideoWriter:
         return stream
 
     def _moved(self, packet: Any, stream: Any, dts: int | None = None) -> Any:
-        """A copy of a packet at its place in this video."""
+        """A copy of a packet, moved to its time in this video."""
         shift = round(self._start / packet.time_base)
         moved = self._av.Packet(bytes(packet))
         moved.stream, moved.time_base, moved.duration = stream, packet.time_base, packet.duration
@@ -177,25 +177,25 @@ class VideoWriter:
 
 @cache
 def can_be_copied(codec: str) -> bool:
-    """Whether a clip can hold packets of a codec, by FFmpeg's name; if not, its frames must be encoded."""
+    """Whether a clip can contain packets of a codec, by FFmpeg's name; otherwise, its frames must be encoded."""
     av = require("av", extra="video", what="Writing videos")
     with av.open(BytesIO(), "w", format="matroska") as container:
         return codec in _IN_MP4 or codec in container.supported_codecs
 
 
 def codec_of(stream: Any) -> str:
-    """The codec of a stream, as FFmpeg calls it; not the name of the decoder, such as `libdav1d` for `av1`."""
+    """FFmpeg's name of a stream's codec, not of its decoder, such as `libdav1d` for `av1`."""
     return stream.codec_context.codec.canonical_name
 
 
 def first_audio(container: Any) -> Any:
-    """The first audio stream of a container that has samples, in a codec that FFmpeg has; None if it has none."""
+    """A container's first audio stream with samples and a codec that FFmpeg has; None if there is none."""
     known = (stream for stream in container.streams.audio if stream.codec_context is not None)
     return next((stream for stream in known if stream.codec_context.sample_rate), None)
 
 
 class FrameTimes:
-    """The times of decoded frames; a frame without one follows the frame before.
+    """The times of decoded frames; a frame without a time follows the previous one.
 
     Args:
         stream: The video stream.
@@ -206,7 +206,7 @@ class FrameTimes:
         self._last: Fraction | None = None
 
     def of(self, frame: Any) -> Fraction:
-        """The time of the next frame in seconds, as the container counts."""
+        """The time of the next frame in seconds, by the container's clock."""
         if frame.pts is not None:
             time: Fraction = frame.pts * frame.time_base
         else:
@@ -276,7 +276,7 @@ def _x264_options(crf: int | None) -> dict[str, str]:
 
 @cache
 def has_avx512() -> bool:
-    """Whether the processor has AVX-512, with which x264 is not to be used."""
+    """Whether the processor has AVX-512, which x264 must not use."""
     try:
         return "avx512f" in Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
@@ -284,7 +284,7 @@ def has_avx512() -> bool:
 
 
 def _pixel_format(frame: Any, known: Iterable[Any]) -> str:
-    """The pixel format of an encoder that loses least of a frame."""
+    """The pixel format of an encoder that loses the least of a frame."""
     is_odd = frame.width % 2 or frame.height % 2
     if frame.format.name in {format_.name for format_ in known} and not (is_odd and "420" in frame.format.name):
         return frame.format.name

@@ -1,4 +1,4 @@
-"""Finds faces with a Haar cascade of OpenCV."""
+"""Finds faces with an OpenCV Haar cascade."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ class Box(NamedTuple):
 
 
 def check_cascade(operator: str, path: str) -> None:
-    """Refuse a file that is not a cascade of OpenCV.
+    """Refuse a file that is not an OpenCV cascade.
 
     Args:
         operator: The name of the operator.
@@ -49,7 +49,7 @@ def check_cascade(operator: str, path: str) -> None:
 
 
 def faces_in(grey: "npt.NDArray[np.uint8]", operator: str, path: str) -> list[Box]:
-    """The faces of a picture, from left to right.
+    """The faces in a picture, from left to right.
 
     Args:
         grey: The brightness of the pixels, of shape (height, width).

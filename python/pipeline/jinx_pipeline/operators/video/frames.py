@@ -54,14 +54,14 @@ def _decoded(medium: Media, operator: str, method: Sampling, count: int, seconds
 
 
 def uniform_times(start: float, stop: float, count: int) -> list[float]:
-    """The times of `count` frames at equal distances from the first to the last; of one, that in the middle."""
+    """The times of `count` frames at equal distances from first to last; for a single frame, the middle."""
     if count == 1:
         return [(start + stop) / 2]
     return [start + (stop - start) * number / (count - 1) for number in range(count)]
 
 
 def frames_at(container: Any, times: Sequence[float]) -> Iterator[tuple[Any, float]]:
-    """For each time the first frame that is not earlier, or the last frame of the video; no frame twice.
+    """For each time, the first frame that is not earlier, or the video's last frame; no frame twice.
 
     It seeks to key frames where the container has an index, and does not decode frames that no other frame needs.
 
@@ -89,7 +89,7 @@ def frames_at(container: Any, times: Sequence[float]) -> Iterator[tuple[Any, flo
 
 
 def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float]]:
-    """Decoded frames with their times, at least those at the last of `wanted`, which the caller shortens."""
+    """Decoded frames with their times, up to the last of `wanted`, which the caller shortens."""
     stream = container.streams.video[0]
     context, base = stream.codec_context, stream.time_base
     origin = Fraction(stream.start_time or 0) * base
@@ -113,7 +113,7 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
 
 
 def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterator[Any]:
-    """The packets from the key frame before the first of some times on at which there are any."""
+    """The packets that start at a key frame: before the first of the given times for which there are any."""
     for place in places:
         container.seek(place, stream=stream)
         packets = container.demux(stream)
@@ -124,7 +124,7 @@ def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterato
 
 
 def upright(frame: Any) -> "Image":
-    """A frame as a picture, turned as the container says."""
+    """A frame as a picture, turned as the container specifies."""
     from PIL.Image import Transpose, frombuffer
 
     # Takes half the time of `to_image`, which copies the pixels twice.

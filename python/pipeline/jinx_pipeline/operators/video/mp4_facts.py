@@ -33,7 +33,7 @@ _MAX_TICKS = 1 << 31
 
 
 class _UnusualError(Exception):
-    """Raised when the file is not plain."""
+    """Raised if the file is not plain."""
 
 
 def plain_facts(file: IO[bytes]) -> VideoFacts | None:
@@ -64,7 +64,7 @@ def _facts(file: IO[bytes]) -> VideoFacts:
 
 
 class _Track:
-    """A track of a film."""
+    """A track of a movie."""
 
     def __init__(self, file: IO[bytes], track: Box) -> None:
         self._file = file
@@ -73,7 +73,7 @@ class _Track:
         self.is_picture = _read(file, _one(self._media, b"hdlr"), 12)[8:] == b"vide"
 
     def facts(self, movie_scale: int) -> VideoFacts:
-        """Its facts; `movie_scale` is the number of ticks of the film per second."""
+        """The facts of the track; `movie_scale` is the number of the movie's ticks per second."""
         file = self._file
         tables = _inner(file, _one(_inner(file, _one(self._media, b"minf")), b"stbl"))
         scale, duration = _times(file, _one(self._media, b"mdhd"))
@@ -104,7 +104,7 @@ class _Track:
         return rotation_of(matrix[0], matrix[1]), (width, height)
 
     def _edited(self, duration: int, scale: int, movie_scale: int) -> int:
-        """The ticks of the picture that the list of edits shows, which must be one edit from some frame to the last."""
+        """The ticks of the video that the edit list shows; it must be one edit from some frame to the last."""
         if b"edts" not in self._parts:
             return duration
         edits = _one(_inner(self._file, self._part(b"edts")), b"elst")
@@ -119,7 +119,7 @@ class _Track:
 
 
 def _inner(file: IO[bytes], box: Box) -> dict[bytes, Box]:
-    """The boxes in a box by kind."""
+    """The boxes inside a box, by kind."""
     inner = list(boxes(file, box.start, box.stop))
     found = {box.kind: box for box in inner}
     if len(found) != len(inner):
@@ -135,7 +135,7 @@ def _one(found: dict[bytes, Box], kind: bytes) -> Box:
 
 
 def _read(file: IO[bytes], box: Box, count: int) -> bytes:
-    """The first bytes of a box; fewer only at the end of the file."""
+    """The first bytes of a box; fewer at the end of the file."""
     if box.start + count > box.stop:
         raise _UnusualError
     file.seek(box.start)
@@ -168,7 +168,7 @@ def _frames_and_ticks(file: IO[bytes], tables: dict[bytes, Box]) -> tuple[int, i
 
 
 def _described(file: IO[bytes], box: Box) -> tuple[str, int, int, Fraction | None]:
-    """The codec, the width, the height and, if it is given, the ratio of width to height of a pixel."""
+    """The codec, width, height and, if stated, the ratio of width to height of a pixel."""
     count, size, kind, width, height = _DESCRIPTION.unpack(_read(file, box, _DESCRIPTION.size))
     stop = box.start + 8 + size
     if count != 1 or kind not in _CODECS or 0 in (width, height) or stop > box.stop:

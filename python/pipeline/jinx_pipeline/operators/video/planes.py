@@ -1,4 +1,4 @@
-"""The pixels of a decoded frame as arrays that can be changed, without a conversion of colours."""
+"""The pixels of a decoded frame as arrays that can be changed, without converting colours."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ class Plane(NamedTuple):
 
 
 def with_planes(frame: Any, *, upright: bool = False) -> tuple[Any, list[Plane]]:
-    """A frame whose pixels can be changed, and its planes, the brightness first.
+    """A frame whose pixels can be changed, and its planes, brightness first.
 
     Frames of 8 bits per channel keep their format; others become `yuv444p`.
 

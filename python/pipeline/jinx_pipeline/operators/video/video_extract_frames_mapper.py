@@ -25,7 +25,7 @@ _DEFAULT_RATE = 25.0
 
 @register("video_extract_frames_mapper", modality="video")
 class VideoExtractFramesMapper(Mapper):
-    """Adds a column with frames of each video: a list for each video, of JPEG images.
+    """Adds a column with frames of each video: one list of JPEG images per video.
 
         create("video_extract_frames_mapper", frame_sampling_method="uniform", frame_num=4)
 

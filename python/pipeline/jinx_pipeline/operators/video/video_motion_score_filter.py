@@ -30,7 +30,7 @@ _FARNEBACK = (0.5, 3, 15, 3, 5, 1.2, 0)
 
 @register("video_motion_score_filter", modality="video")
 class VideoMotionScoreFilter(ListFilter):
-    """Keeps samples whose videos have a motion score in a range: pixels that the picture moves between two frames.
+    """Keeps samples whose videos have a motion score within a range: how many pixels the picture moves between frames.
 
     The score is the mean length of the optical flow (Farneback's method) over all pixels and all pairs of neighbouring
     frames, `sampling_fps` of which are taken from a second; -1 for a video of one frame. Key frames are sought, and
@@ -101,12 +101,12 @@ class VideoMotionScoreFilter(ListFilter):
             return self._score(pictures, ctx)
 
     def picture_of_frame(self, frame: Any) -> "Picture":
-        """What is compared of a frame of PyAV, uint8 of shape (height, width) or (height, width, channels)."""
+        """The part of a PyAV frame that is compared, uint8 of shape (height, width) or (height, width, channels)."""
         cv2 = require("cv2", extra="opencv", what=self.name)
         return cv2.cvtColor(frame.to_ndarray(format="bgr24"), cv2.COLOR_BGR2GRAY)
 
     def picture_of_image(self, image: "Image") -> "Picture":
-        """What is compared of an image."""
+        """The part of an image that is compared."""
         return np.asarray(image.convert("L"))
 
     def motions(self, pairs: "Iterator[tuple[Picture, Picture]]", ctx: Context) -> Iterator[float]:
@@ -132,7 +132,7 @@ class VideoMotionScoreFilter(ListFilter):
     def _pairs(
         self, pictures: "Iterable[Picture]", shape: list[tuple[int, int]]
     ) -> "Iterator[tuple[Picture, Picture]]":
-        """Each two neighbouring pictures in one size, which is put into `shape`."""
+        """Each pair of adjacent pictures, in one size, which is stored in `shape`."""
         cv2 = require("cv2", extra="opencv", what=self.name)
         cv2.setNumThreads(1)
         before: Picture | None = None

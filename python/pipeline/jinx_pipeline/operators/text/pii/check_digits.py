@@ -41,7 +41,7 @@ def verhoeff(digits: str) -> bool:
 
 
 def _multiplied(one: int, other: int) -> int:
-    """The product in the dihedral group: elements below 5 are rotations, the others reflections."""
+    """The product in the dihedral group: elements below 5 are rotations, the others are reflections."""
     rotation = one % 5 + other % 5 if one < 5 else one % 5 - other % 5  # noqa: PLR2004 - as above
     return rotation % 5 + 5 * ((one < 5) != (other < 5))  # noqa: PLR2004 - as above
 
@@ -56,7 +56,7 @@ def _permuted(digit: int, times: int) -> int:
 
 
 def is_date(year: int, month: int, day: int) -> bool:
-    """Whether there is such a day."""
+    """Whether this date exists."""
     try:
         date(year, month, day)
     except ValueError:

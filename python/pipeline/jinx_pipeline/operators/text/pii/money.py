@@ -49,7 +49,7 @@ def _is_iban(text: str) -> bool:
 
 
 class Ibans(Detector):
-    """Account numbers; a following word may look like one more group of an account number, and is left out."""
+    """Account numbers; a following word that looks like another group of the number is left out."""
 
     def find(self, text: str) -> Iterator[Span]:
         for match in self.pattern.finditer(text):

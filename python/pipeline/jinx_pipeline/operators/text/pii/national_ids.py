@@ -1,4 +1,4 @@
-"""Numbers of persons by country, checked by their check digits or, if they have none, by their structure.
+"""Personal numbers by country, verified by their check digits or, without any, by their structure.
 
 Sources: GB 11643 (China), SSA (United States), NHS data dictionary (Great Britain), INSEE (France), BZSt (Germany),
 Orden INT/2058/2008 (Spain), DM 23/12/1976 (Italy), PESEL act (Poland), Receita Federal (Brazil), UIDAI (India),
@@ -117,7 +117,7 @@ def _is_bare(text: str) -> bool:
 
 
 def _detector(pattern: str, is_valid: Callable[[str], bool], *words: str) -> Detector:
-    """A detector; with `words`, digits without separators count only after one of them."""
+    """A detector; with `words`, digits without separators only count after one of these words."""
     context = re.compile("|".join(words), re.IGNORECASE) if words else None
     # A number does not continue on either side.
     space = " " if "[- ]" in pattern else ""

@@ -1,4 +1,4 @@
-"""Telephone numbers: international ones (E.164), and those that are written as at home, by country."""
+"""Telephone numbers: international ones (E.164), and those in national notation, by country."""
 
 import re
 from functools import partial

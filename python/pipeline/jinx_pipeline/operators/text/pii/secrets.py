@@ -1,4 +1,4 @@
-"""Secrets: keys of known form, values after words such as `password`, JSON Web Tokens and PEM blocks.
+"""Secrets: keys in known forms, values after words such as `password`, JSON Web Tokens and PEM blocks.
 
 The forms of keys are those that their issuers document for secret scanning.
 """
@@ -114,7 +114,7 @@ def _is_no_placeholder(text: str) -> bool:
 
 
 def _is_random(text: str) -> bool:
-    """Whether a value looks like a key and not like a word of a sentence: it has a digit, or is long."""
+    """Whether a value looks like a key, not like a word in a sentence: it has a digit, or is long."""
     return _is_no_placeholder(text) and (any(map(str.isdigit, text)) or len(text) >= _LONG)
 
 
