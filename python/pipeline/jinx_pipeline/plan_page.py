@@ -141,7 +141,7 @@ def _query(query: TableQuery) -> dict[str, Any]:
 
 
 def _models(recipe: Recipe) -> list[dict[str, Any]]:
-    """The models that operators use, and those that the recipe names and no operator uses."""
+    """The models that operators use, and those in the recipe that no operator uses."""
     users: dict[Model, list[Step]] = {model: [] for model in recipe.models.values()}
     for step in recipe.steps:
         for model in step.operator.models.values():
@@ -239,7 +239,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any], requests: list[RequestEstimate
 
 
 def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
-    """Lines for the operators as they run, and for the decisions over all rows between them."""
+    """Lines for the operators in the order in which they run, and for the decisions over all rows between them."""
     lines: list[str] = []
     origins: dict[int, int] = {}  # for each node, the source or decision from which its blocks come
     steps: list[int] = []

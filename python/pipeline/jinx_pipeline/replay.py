@@ -1,4 +1,4 @@
-"""Recipes from the working directory of an earlier run: the same recipe, or that recipe for only the failed rows."""
+"""Recipes from the working directory of an earlier run: the same recipe, or one for only the failed rows."""
 
 import json
 from dataclasses import replace
@@ -73,7 +73,7 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
 
 
 def _refuse_changed_inputs(recipe: Recipe, plan: Plan) -> None:
-    """Refuse inputs that are not those of a plan, whose positions would name other rows.
+    """Refuse inputs other than those of a plan, because its positions would refer to other rows.
 
     Raises:
         ChangedError: An input has changed.

@@ -1,4 +1,4 @@
-"""The plan of a run: made once, kept in the run log, and compared with the recipe and inputs of each later call."""
+"""The plan of a run: made once, stored in the run log, and compared with the recipe and inputs in each later call."""
 
 import json
 from collections.abc import Generator, Iterable, Sequence
@@ -69,11 +69,11 @@ def other_remedy(remedy: str) -> Generator[None]:
 
 
 class ChangedError(ValueError):
-    """Raised when the recipe, an input or the version differs from those of the run to resume; the message says how."""
+    """Raised if the recipe, an input or the version differs from that of the run to resume; the message says how."""
 
 
 def work_dir_of(recipe: Recipe) -> Path:
-    """The directory where a recipe keeps its unfinished work."""
+    """The directory in which a recipe keeps its unfinished work."""
     if recipe.options.work_dir is not None:
         return mirrored(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
@@ -98,7 +98,7 @@ def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engi
 
 
 def refuse_outputs_before_conversion(recipe: Recipe) -> None:
-    """Refuse what `new_run` would refuse about the outputs, before inputs are converted, which may take hours.
+    """Refuse outputs that `new_run` would refuse, before inputs are converted, which may take hours.
 
     Raises:
         FileExistsError: The output exists.
@@ -141,12 +141,12 @@ def refuse_equal_outputs(recipe: Recipe) -> None:
 
 
 def _place_of(path: Path) -> Path:
-    """The path of a file in its directory, to which several names may lead."""
+    """The path of a file within its directory, to which several names may lead."""
     return path.parent.resolve() / path.name
 
 
 def _sqlite_files(recipe: Recipe) -> Generator[str]:
-    """The databases that tables and queries of a recipe name, if they are files."""
+    """The databases in tables and queries of a recipe that are files."""
     queries = [source.query for source in recipe.sources if source.query is not None]
     tables = [step.operator for step in recipe.steps if isinstance(step.operator, TableUpsert)]
     for user in (*queries, *tables):
@@ -222,7 +222,7 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
 
 
 def plan_of(ledger: Ledger) -> Plan:
-    """The plan of a run, with the rows appended to its input since it began."""
+    """The plan of a run, including the rows appended to its input since it began."""
     plan = Plan.from_dict(ledger.header.plan)
     for growth in ledger.grown:
         plan = plan.grown(growth)
@@ -241,7 +241,7 @@ def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: str | Path) -> No
 
 
 def input_has_grown(recipe: Recipe, work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
-    """Whether the input has more rows at its end than the plan knows.
+    """Whether the input has more rows at its end than the plan.
 
     Raises:
         ChangedError: The input changed in another way, or the recipe has an operator that cannot take more rows.
@@ -277,7 +277,7 @@ def _needs_all_rows_at_once(recipe: Recipe, plan: Plan) -> str | None:
 
 
 def refuse_rows_in_tables(recipe: Recipe, ledger: Ledger, nodes: Iterable[PlanNode]) -> None:
-    """Refuse to do work again whose rows are in tables: a row of a sample that is left out now would stay there.
+    """Refuse to redo work whose rows are already in tables: a row whose sample is now left out would stay there.
 
     Raises:
         ChangedError: A node has written rows to a table.
@@ -323,7 +323,7 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
 
 
 def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
-    """Write the combined facts of all footers, so that workers need not open every shard; returns the file name."""
+    """Write the combined facts from all footers, so that workers need not open every shard; returns the file name."""
     facts = None if source.base is None else source.base._facts()
     if facts is None:
         return None
@@ -333,7 +333,7 @@ def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
 
 
 def publications_of(recipe: Recipe, ledger: Ledger) -> Publications:
-    """The outputs of a run; each consists of the parts of a node of its plan."""
+    """The outputs of a run; each consists of the parts of one node in its plan."""
     plan = plan_of(ledger)
 
     def publication(number: int, export: Export) -> Publication:

@@ -26,7 +26,7 @@ _ANSWER_SECONDS = 600.0
 
 
 class UnservedError(RuntimeError):
-    """Raised when there is no such application, or no cluster; this concerns all samples."""
+    """Raised if there is no such application, or no cluster; this concerns all samples."""
 
     concerns_all_rows = True
 
@@ -102,7 +102,7 @@ class Served:
 
 
 def requested_wait(error: BaseException) -> float | None:
-    """How many seconds an error of a service asks to wait; None if it does not ask to wait.
+    """How many seconds an error of a service asks the caller to wait; None if it does not.
 
     Errors that ask to wait are too many requests in Serve's queue (`BackPressureError`), a replica that is not ready
     yet, and exceptions with the HTTP status 429 or 503, with their `Retry-After` if present.
@@ -119,7 +119,7 @@ def requested_wait(error: BaseException) -> float | None:
 
 
 def served(name: str, device: str = "") -> Served:
-    """An application of Ray Serve on the cluster of this worker, to load with `ctx.model`.
+    """An application of Ray Serve on this worker's cluster, to load with `ctx.model`.
 
     A worker of the local engine uses the cluster that runs on this machine or that `RAY_ADDRESS` names.
 

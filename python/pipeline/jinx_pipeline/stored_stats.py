@@ -43,7 +43,7 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """The statistics of the unchanged input, with the digests of their filters: of filters before any mapper.
+    """The statistics of the unchanged input, with the digests of their filters: those of filters before any mapper.
 
     Those that a later filter has replaced are missing.
     """
@@ -52,7 +52,7 @@ def reusable(recipe: Recipe) -> dict[str, str]:
 
 
 def from_stats(recipe: Recipe, path: str) -> Recipe:
-    """The recipe with the output of `measure` as its input: filters do not compute stored statistics again.
+    """The recipe with the output of `measure` as its input; filters do not compute stored statistics again.
 
     Raises:
         FileNotFoundError: The path was not written by `measure`.

@@ -15,7 +15,7 @@ _SETTLED_SECONDS: Final = 2.0
 
 @dataclass(frozen=True)
 class FileDigest:
-    """The digest of a file's content, with the state of the file at that time.
+    """The size and digest of a file's content.
 
     Attributes:
         size: Its size in bytes.

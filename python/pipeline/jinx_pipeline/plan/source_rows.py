@@ -1,4 +1,4 @@
-"""Row numbers as in the sources, where unreadable rows count too."""
+"""Row numbers in the sources, where unreadable rows also count."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class SourceRows:
         self._firsts = [0, *accumulate(source.rows for source in inputs)]
 
     def named(self, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its row number in it."""
+        """A row that was left out, as its source and its row number there."""
         index = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
         if bad.row < 0 or index < 0 or bad.counted:
             return bad

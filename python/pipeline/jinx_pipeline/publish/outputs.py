@@ -1,4 +1,4 @@
-"""Writes outputs that are one file or not JINX, from all parts in the order of the input."""
+"""Writes outputs that are a single file or not JINX, from all parts in the order of the input."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
 
 
 def _write_view(export: Export, target: Path, source: OpenSource, writer: Mapping[str, Any]) -> "jinx.WriteResult":
-    """Write a saved view: the remaining rows of the input, and their own columns."""
+    """Write a saved view: the remaining rows of the input, and the columns that differ."""
     base = source.base
     if base is None:
         raise ValueError("a view shows rows of the input, and these rows are new; export with kind: jinx")
@@ -100,7 +100,7 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
 
 
 def _with_typed_stats(view: "jinx.Dataset", paths: Sequence[str]) -> "jinx.Dataset":
-    """The view with a column of its own for each numeric statistic; the others stay members of `__dj__stats__`."""
+    """The view with a separate column for each numeric statistic; the others stay in `__dj__stats__`."""
     typed = dict[str, Any]()
     for path in paths:
         values = view.column(path)
@@ -120,12 +120,12 @@ def _other_stats(names: frozenset[str], sample: Mapping[str, Any]) -> dict[str, 
 
 
 def _is_shown(source: OpenSource, name: str) -> bool:
-    """Whether any remaining row has a column; in the base, perhaps only dropped rows have it."""
+    """Whether any remaining row has a column; in the base, possibly only dropped rows have it."""
     return any(any(has_column(source, chunk, name)) for chunk in _chunks(source))
 
 
 def _changed_in_some_row(source: OpenSource) -> set[str]:
-    """The columns of which some row has another value than the base, or none."""
+    """The columns in which any row's value differs from the base or is missing."""
     return {name for chunk in _chunks(source) for name, has_own in source.has_own(chunk).items() if has_own.any()}
 
 
@@ -145,7 +145,7 @@ def _value(name: str, sample: Mapping[str, Any]) -> Any:
 
 
 def _in_order_of_samples(dataset: "jinx.Dataset") -> "jinx.Dataset":
-    """The dataset with its columns in the order in which samples first have them.
+    """The dataset with its columns in the order in which they first occur in samples.
 
     The order of the parts depends on the blocks, which differ between a resumed run and a new one.
     """

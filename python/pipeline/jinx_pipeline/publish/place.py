@@ -76,7 +76,7 @@ def _replace_mds(staged: Path, out: Path) -> None:
 
 
 def hidden_directory(export: Export, run: str) -> Path:
-    """The directory where a run makes an output: next to the path of the output, so that a rename completes it."""
+    """The directory in which a run makes an output, next to its final path, so that a rename completes it."""
     out = Path(export.path).absolute()
     return out.with_name(f".{out.name}.{run}")
 

@@ -65,7 +65,7 @@ class Publication:
         return self._pending() is not None
 
     def published(self) -> Published | None:
-        """The record of the output, if the output is at its path; None if the output must be written.
+        """The record of the output if it is at its path; None if it must be written.
 
         Raises:
             FileExistsError: Another output is at the path, and may not be replaced.
@@ -100,7 +100,7 @@ class Publication:
         return 0 if before is None else before.generation + 1
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
-        """The tasks of a node that writes the output, which has the given number of blocks.
+        """The tasks of a node that writes the output and has the given number of blocks.
 
         Raises:
             FileExistsError: Another output has appeared at the path meanwhile.
@@ -172,7 +172,7 @@ class Publication:
         return begun
 
     def _appending(self, begun: Publishing) -> Publishing:
-        """The record of a publication that appends to the output that is at the path now, if there is one.
+        """The record of a publication that appends to the output now at the path, if there is one.
 
         Raises:
             ValueError: Nothing can be appended to what is there.
@@ -202,13 +202,13 @@ class Publication:
         return again
 
     def _may_have_been_extended(self, present: Identity | None, recorded: Published) -> bool:
-        """Whether an output to which this run has appended may be there with more samples of others since."""
+        """Whether an output to which this run has appended may exist, with more samples that others appended since."""
         if present is None or not self.export.append:
             return False
         return present.get("samples", -1) >= self._own_samples(recorded)
 
     def _is_in_place(self, built: Built | None) -> bool:
-        """Whether the output that was made is at the path, perhaps with samples that others have appended since."""
+        """Whether the output that was made is at the path, even if others have appended samples since."""
         if built is None:
             return False
         is_same = identity_of(self.export) == built.output
@@ -223,7 +223,7 @@ class Publication:
 
     @staticmethod
     def _own_samples(before: Published | None) -> int:
-        """How many samples of an output this run has written."""
+        """The number of samples of an output that this run has written."""
         return 0 if before is None else before.samples - before.others
 
     def _is_built(self, begun: Publishing) -> bool:

@@ -1,4 +1,4 @@
-"""An output that workers write next to its path: the tasks for it, and the assembly of their results."""
+"""An output that workers write next to its final path: the tasks for it, and the assembly of their results."""
 
 import shutil
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LostOutputError(RuntimeError):
-    """Raised when the output is gone or replaced, and the parts that it was made of are gone too."""
+    """Raised if the output is gone or replaced, and the parts from which it was made are gone too."""
 
 
 class StagedOutput(ABC):
@@ -73,7 +73,7 @@ class StagedOutput(ABC):
 
     @abstractmethod
     def join_tasks(self) -> Tasks:
-        """The tasks that put the parts of divided blocks together."""
+        """The tasks that combine the parts of divided blocks."""
 
     @abstractmethod
     def pack_tasks(self) -> Tasks:
@@ -104,7 +104,7 @@ class StagedOutput(ABC):
         """Remove the parts whose samples are in the output and that no later publication needs."""
 
     def may_begin_again(self) -> bool:
-        """Whether the results of the tasks are still there, so that the output can be made of them once more."""
+        """Whether the results of the tasks still exist, so that the output can be made from them again."""
         return True
 
     def begin_again(self) -> None:  # noqa: B027 - only outputs that are made in steps need this
@@ -138,7 +138,7 @@ class StagedOutput(ABC):
 
 
 class LocalOutput(StagedOutput):
-    """An output on a file system, which is complete next to its path before it is moved there."""
+    """An output on a file system; it is completed next to its final path before it is moved there."""
 
     @abstractmethod
     def complete(self) -> Path | None:
@@ -167,7 +167,7 @@ class LocalOutput(StagedOutput):
 
 
 class StagedFile(LocalOutput):
-    """An output that is one file or not JINX, which one task writes."""
+    """An output that is a single file or not JINX, written by one task."""
 
     def join_tasks(self) -> Tasks:
         """Return no tasks: the parts are read one after another."""
@@ -296,7 +296,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
 
     @property
     def _places(self) -> list[Path | None]:
-        """Where the tasks have written each shard; None for a part that becomes a shard as it is."""
+        """Where tasks have written each shard; None for a part that becomes a shard unchanged."""
         written = [self._written("pack", number) for number in range(max(len(self._groups), 1))]
         return [None if piece is None else Path(f"{self._prefix}{piece.part}") for piece in written]
 
@@ -329,5 +329,5 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
 
 
 def bounds_of(groups: Sequence[Sequence[int]]) -> "npt.NDArray[np.int64]":
-    """The first row of each group, and the total number of rows, from the rows of the parts of each group."""
+    """The first row of each group, and the total number of rows, given the rows of the parts of each group."""
     return np.cumsum([0, *(sum(rows) for rows in groups)], dtype=np.int64)

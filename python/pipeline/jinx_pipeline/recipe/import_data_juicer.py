@@ -1,4 +1,4 @@
-"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be taken over."""
+"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be imported."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -271,7 +271,7 @@ def _remark_not_taken(names: Iterable[str], converted: Imported, where: str = ""
 
 
 def _is_of_media(step: Any) -> bool:
-    """Whether an operator of the recipe reads images, audios or videos."""
+    """Whether any operator of the recipe reads images, audios or videos."""
     from jinx_pipeline.operators.api.registry import operator_class
 
     name = step if isinstance(step, str) else next(iter(step))
@@ -374,7 +374,7 @@ def _data_juicer_step(entry: Any, converted: Imported, stem: str) -> None:
 
 
 def _everywhere(name: str, converted: Imported) -> str:
-    """The name of an operator that runs on every engine."""
+    """The name of the equivalent operator that runs on every engine."""
     ours = _FOR_RAY.get(name)
     if ours is None:
         return name
@@ -423,7 +423,7 @@ def _one_line(value: Any) -> str:
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
-    """Import, as one recipe, steps that are connected by named sinks."""
+    """Import steps that are connected by named sinks as one recipe."""
     converted = Imported({"process": []})
     expected: str | None = None
     for number, step in enumerate(data["steps"]):
@@ -465,7 +465,7 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
 
 
 def _remark_members(step: Mapping[str, Any], converted: Imported, where: str) -> None:
-    """Add remarks on those members of a step, its sources and its sink that are not imported."""
+    """Add remarks on the entries of a step, its sources and its sink that are not imported."""
     _remark_not_taken([name for name in step if name not in _OF_STEPS], converted, where)
     for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
         members = [name for end in ends if isinstance(end, Mapping) for name in end]

@@ -31,7 +31,7 @@ Ports = tuple[StepPort, ...]
 
 @dataclass(frozen=True)
 class NodeReaders:
-    """Read what nodes consist of; each reports its mistakes itself.
+    """Readers of the contents of nodes; each reports the mistakes that it finds.
 
     Attributes:
         sources: Reads a source.
@@ -210,7 +210,7 @@ class _Lowering:
         return self._put_together(node, streams, weights)
 
     def _put_together(self, node: GraphNode, streams: Ports, weights: list[float]) -> Ports:
-        """The ports themselves, or one of them all, if they have weights or the node has a condition on rows."""
+        """The ports themselves; or one that combines them, if they have weights or the node has a condition on rows."""
         counted = () if node.when is None else self._resolved(node.when.rows, node.when.place)
         if node.when is not None and not counted:
             return ()
@@ -224,7 +224,7 @@ class _Lowering:
         return (self._add_step(gather, (*streams, *counted), (), node),)
 
     def _after(self, node: GraphNode) -> Ports:
-        """The ports that a node follows: its own, and those of the sources that it reads."""
+        """The ports that a node waits for: its own, and those of the sources that it reads."""
         read = [self._graph.nodes[flow.source.node] for flow in self._graph.flows if flow.target.node == node.name]
         ports = [
             port for source in (node, *(other for other in read if other.kind == "source")) for port in source.after
@@ -232,7 +232,7 @@ class _Lowering:
         return tuple(dict.fromkeys(step_port for port in ports for step_port in self._resolved(port, node.place)))
 
     def _resolved(self, port: Port, place: Place) -> Ports:
-        """The ports of steps that an output of a node stands for; none if there is a mistake."""
+        """The ports of steps that make up an output of a node; none if there is a mistake."""
         outputs = self._outputs.get(port.node)
         if outputs is None:
             return ()  # the error in it has been reported already
@@ -262,7 +262,7 @@ class _Lowering:
 
 
 def _ordered(graph: RecipeGraph, problems: list[tuple[Place, str]]) -> list[str]:
-    """The names of the nodes, each after those that it depends on."""
+    """The names of the nodes, each after those on which it depends."""
     before: dict[str, set[str]] = {name: {port.node for port in node.after} for name, node in graph.nodes.items()}
     for name, node in graph.nodes.items():
         if node.when is not None and node.when.rows.node not in graph.nodes:

@@ -52,7 +52,7 @@ _NAMES: dict[ExportKind, str] = {
 
 
 def kind_at(path: str, kind: ExportKind) -> ExportKind:
-    """The kind of an output that goes to another path: `kind`, unless the suffix implies another one.
+    """The kind of an output that is written to another path: `kind`, unless the suffix implies another one.
 
     Raises:
         ValueError: An error of `kind_of`.

@@ -1,4 +1,4 @@
-"""A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place.
+"""A recipe from YAML or plain data, checked as a whole: each mistake is reported with its place.
 
 Reading runs no code and opens no file that a recipe names; `recipe/resolve.py` does that.
 """
@@ -186,7 +186,7 @@ class _Checker:
         return self._sources(section), self._role_values(section)
 
     def _roles(self, section: Located) -> Roles:
-        """The columns of texts and media in all sources of a graph."""
+        """The text and media columns, for all sources of a graph."""
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a mapping with text, images and others; sources are nodes here"))
             return Roles()
@@ -237,7 +237,7 @@ class _Checker:
         return None
 
     def _query(self, source: Located) -> SourceSpec | None:
-        """A source that is a query."""
+        """A source that runs a query."""
         self._refuse_unknown(source, [*_QUERY_KEYS, *_SOURCE_KEYS[1:]], "a query")
         missing = [name for name in _QUERY_KEYS if name not in source.value]
         if missing:
@@ -353,7 +353,7 @@ class _Checker:
                 self._problems.append((child.place, f"{title} has no {name!r}{near}"))
 
     def _values(self, section: Located, kind: type[Any], skip: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The members of a section that are fields of a dataclass, with checked types."""
+        """The values in a section for the fields of a dataclass, with checked types."""
         hints = get_type_hints(kind)
         values: dict[str, Any] = {}
         for field in fields(kind):

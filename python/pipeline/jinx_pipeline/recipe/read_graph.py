@@ -94,7 +94,7 @@ class _Reader:
                 self._flow(entry, prefix, here)
 
     def _named(self, nodes: Located, values: Values) -> dict[str, Located]:
-        """The nodes of a file by name, with the values of parameters."""
+        """The nodes of a file by name, with parameters replaced by their values."""
         named: dict[str, Located] = {}
         for name, content in nodes.children.items():
             if isinstance(name, str) and _NAME.fullmatch(name):
@@ -138,7 +138,7 @@ class _Reader:
         self.nodes[node.name] = node
 
     def _holds(self, section: Located | None, values: Values) -> bool:
-        """Whether a condition on a parameter holds; True if there is none."""
+        """Whether a condition on a parameter is true; also true if there is none."""
         facts: Any = None if section is None else section.value
         if section is None or not isinstance(facts, dict) or "parameter" not in facts:
             return True
@@ -156,7 +156,7 @@ class _Reader:
         return True
 
     def _condition(self, section: Located, prefix: str, here: Mapping[str, Located]) -> Condition | None:
-        """The condition on rows; None if it is on a parameter, or wrong."""
+        """The condition on rows; None if it is on a parameter, or invalid."""
         facts: Any = section.value
         if isinstance(facts, dict) and "parameter" in facts:
             return None
@@ -206,7 +206,7 @@ class _Reader:
         return {name: port for name, port in ports.items() if port is not None}
 
     def _include_list(self, name: str, root: Located, values: Values) -> None:
-        """A list of operators is one node."""
+        """Read a list of operators as one node."""
         operators = values.substituted(root.children["process"])
         inner = f"{name}/{_SHORT_NODE}"
         self._add(GraphNode(inner, "operators", operators, operators.place))
@@ -221,7 +221,7 @@ class _Reader:
                 self._problems.append((member.place, f"an included recipe has no {key!r}{near}"))
 
     def _file(self, included: Located, files: tuple[str, ...]) -> Located | None:
-        """The root of an included file."""
+        """The root of an included file's data."""
         if not isinstance(included.value, str):
             self._problems.append((included.place, "include is the path of a recipe"))
             return None
@@ -310,7 +310,7 @@ def _is_share(value: float) -> bool:
 
 
 def _beside(file: str, name: str) -> str:
-    """The path or URL that a recipe names, relative to the recipe's own."""
+    """The path or URL in a recipe, relative to that of the recipe itself."""
     if is_url(name) or not is_url(file):
         return name if is_url(name) else str(Path(file).parent / name)
     scheme, _, rest = file.partition("://")

@@ -55,7 +55,7 @@ class Values:
 
 
 def escaped(value: Any) -> Any:
-    """Plain data in which `${` stands for itself."""
+    """Plain data in which `${` is escaped, so that it stands for itself."""
     if isinstance(value, Mapping):
         members: Mapping[Any, Any] = value
         return {key: escaped(member) for key, member in members.items()}

@@ -12,7 +12,7 @@ from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as data for JSON; functions of operators are only named."""
+    """A recipe as data for JSON; functions of operators are only represented by name."""
     defaults = asdict(Options())
     options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
     if recipe.graph is not None:
@@ -46,7 +46,7 @@ def _source(source: SourceSpec) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
-    """The recipe from data of `as_data`.
+    """The recipe from data made by `as_data`.
 
     Raises:
         RecipeError: It has operators that run functions of a script, or branches.

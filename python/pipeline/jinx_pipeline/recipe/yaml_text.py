@@ -1,4 +1,4 @@
-"""Reads YAML with the line of every value; only plain data of bounded size."""
+"""Reads YAML with the line of each value; accepts only plain data of limited size."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True)
 class Located:
-    """A plain value with its place; `children` has the members of a mapping or list with their places."""
+    """A plain value with its place; `children` has the elements of a mapping or list with their places."""
 
     value: Any
     place: Place
@@ -38,7 +38,7 @@ class Located:
 
 
 def read_yaml(path: str) -> Located:
-    """Read a file, or an object of a store by its URL.
+    """Read a file, or an object in a store by its URL.
 
     Raises:
         RecipeError: The file is too large or not YAML, has a tag for an object, or has a key twice.
@@ -55,7 +55,7 @@ def read_yaml(path: str) -> Located:
 
 
 def _first_bytes(path: str) -> bytes:
-    """The bytes of a recipe, at most one more than it may have."""
+    """The bytes of a recipe: at most one more than the limit, to detect longer ones."""
     if not is_readable(path):
         with Path(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -112,7 +112,7 @@ class _Reader:
         self._merged: dict[int, int] = {}
 
     def read(self, node: yaml.Node, place: Place, depth: int) -> Located:
-        """Read a node; an alias that leads back to an enclosing node is refused."""
+        """Read a node; refuse an alias that refers to an enclosing node."""
         if id(node) in self._outer:
             node_place = Place(self._file, node.start_mark.line + 1, place.path)
             raise RecipeError([(node_place, "an alias here leads back to a mapping or list that contains it")])

@@ -1,4 +1,4 @@
-"""Analyzes statistics: distribution, share that the recipe keeps, correlation, extremes."""
+"""Analyzes statistics: distribution, share that the recipe keeps, correlation, extreme samples."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any

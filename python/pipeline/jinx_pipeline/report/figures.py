@@ -71,7 +71,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
 
 
 def _bad_rows(ledger: Ledger) -> tuple[Counter[int], Counter[str]]:
-    """Failed rows by the place of their operator, and by its name where a row killed its worker."""
+    """Failed rows by the position of their operator, and by its name if a row killed its worker."""
     by_place, by_name = Counter[int](), Counter[str]()
     for bad in ledger.bad_rows():
         if bad.number < 0:

@@ -139,7 +139,7 @@ class _Drawing:
         self.follow(steps[0].after, key)
 
     def connect(self, inputs: Sequence[StepPort], key: str, *, rows: int | None = None, label: str = "") -> None:
-        """Add arrows from the boxes that some ports belong to; those that reach a box through several ports are one.
+        """Add arrows from the boxes to which some ports belong; ports of one box share an arrow.
 
         Args:
             inputs: The ports.
@@ -172,7 +172,7 @@ class _Drawing:
             self.arrows.append(Arrow(source, key, "then", is_control=True))
 
     def _conditions(self, inputs: Sequence[StepPort]) -> dict[tuple[str, str], str]:
-        """The conditions under which rows of ports flow, by the box and output whose rows are counted."""
+        """The conditions for rows to flow, by the box and output whose rows are counted."""
         conditions: dict[tuple[str, str], str] = {}
         for port in inputs:
             operator = None if port.step is None else self._recipe.steps[port.step].operator

@@ -1,4 +1,4 @@
-"""How each filter changes the distributions of the statistics: mean, spread and shape before and after it.
+"""How each filter changes the distributions of statistics: mean, spread and shape before and after it.
 
 For each filter and statistic, the values of the samples that reach the filter are compared with those of the samples
 that it keeps. The filter was written to change its own statistic; what it does to the others is the insight.
@@ -113,14 +113,14 @@ def welch_p(first: "Values", second: "Values") -> float:
 
 
 def ks_distance(first: "Values", second: "Values") -> float:
-    """The largest difference of the cumulative distributions of two samples."""
+    """The largest difference between the cumulative distributions of two samples."""
     points = np.concatenate([first, second])
     shares = [np.searchsorted(np.sort(values), points, side="right") / len(values) for values in (first, second)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
 def ks_p(distance: float, first: int, second: int) -> float:
-    """The p-value of a Kolmogorov-Smirnov distance, by the limit distribution.
+    """The p-value of a Kolmogorov-Smirnov distance, from the limit distribution.
 
     Args:
         distance: The distance.
@@ -136,7 +136,7 @@ def ks_p(distance: float, first: int, second: int) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function, by its continued fraction (Lentz's algorithm)."""
+    """The regularized incomplete beta function, from its continued fraction (Lentz's algorithm)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
@@ -164,7 +164,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def corrected_p(p_values: Sequence[float]) -> list[float]:
-    """P-values for many tests at once, by the method of Holm."""
+    """P-values corrected for many tests at once, by Holm's method."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected, largest = [1.0] * len(p_values), 0.0
     for rank, number in enumerate(order):

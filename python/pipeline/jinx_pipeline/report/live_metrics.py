@@ -1,4 +1,4 @@
-"""The counts of a run while it runs, in the text format of Prometheus, at `/metrics` of an HTTP server."""
+"""Live metrics of a run in the Prometheus text format, at `/metrics` of an HTTP server."""
 
 import threading
 from collections import defaultdict
@@ -53,7 +53,7 @@ class LiveMetrics:
                 self._values["started_workers_total"][""] += 1
 
     def text(self) -> str:
-        """The counts now."""
+        """The current metrics as text."""
         with self._lock:
             values = {name: dict(samples) for name, samples in self._values.items()}
         lines: list[str] = []
@@ -64,7 +64,7 @@ class LiveMetrics:
 
 
 class MetricsServer:
-    """Serves the counts of a run at `/metrics` until it is closed.
+    """Serves the metrics of a run at `/metrics` until it is closed.
 
     Args:
         address: The port, of this machine alone, or `"host:port"`; port 0: any that is free.

@@ -178,7 +178,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end."""
+    """A table whose cells are HTML; columns of words are left-aligned, columns of numbers right-aligned."""
     marks = [{"error": ' class="text"'}.get(name, ' class="word"' if name in _WORDS else "") for name in head]
     top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
     body = "".join(
@@ -247,7 +247,7 @@ def _histogram(statistic: Statistic) -> str:
 
 
 def _within(name: str, edges: Sequence[float], is_last: bool) -> str:  # noqa: FBT001 - one caller
-    """The expression that selects the samples of a bar."""
+    """The expression that selects the samples in a bar."""
     path = expression_name([STATS, name])
     return f"{path} >= {edges[0]!r} and {path} {'<=' if is_last else '<'} {edges[1]!r}"
 
@@ -280,7 +280,7 @@ def _heat(figures: Analysis) -> str:
 
 
 def _insight(figures: Analysis) -> str:
-    """The effects of the filters on the statistics, except effects that may be due to chance."""
+    """The effects of filters on the statistics, except effects that may be due to chance."""
     rows = [
         [
             escape(change.operator),

@@ -91,7 +91,7 @@ class Progress:
             sys.stderr.write(f"{_waiting_text(facts)}\n")
 
     def tick(self) -> None:
-        """Update the line, if it is time."""
+        """Update the line, if enough time has passed."""
         self._on_tick()
         now = time.monotonic()
         if self._silent or now - self._last < (_REDRAW_SECONDS if self._is_terminal else _LINE_SECONDS):

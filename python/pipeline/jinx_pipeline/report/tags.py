@@ -42,7 +42,7 @@ def bars(tags: Sequence[tuple[str, int]]) -> str:
 
 
 def cloud(tags: Sequence[tuple[str, int]]) -> str:
-    """The strings in rows, with a size for the count of each."""
+    """The strings in rows, each with a font size according to its count."""
     peak = max((count for _, count in tags), default=1)
     rows: list[list[tuple[str, float, float]]] = [[]]
     used = 0.0

@@ -13,7 +13,7 @@ _CONFIGURING: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_CONTEXT")
 
 
 class TaskSpans:
-    """Makes a span for each committed task, and an event of the span of the run for what went wrong.
+    """Makes a span for each committed task, and an event in the span of the run for anything that went wrong.
 
     Args:
         tracer: A tracer of OpenTelemetry.
@@ -39,7 +39,7 @@ class TaskSpans:
 
 @contextmanager
 def run_span(name: str) -> Generator[TaskSpans | None]:
-    """The span of a run, while it runs; None: OpenTelemetry is not installed, or nothing has configured it.
+    """The span of a run while it is running; None: OpenTelemetry is not installed, or nothing has configured it.
 
     Nothing is recorded unless the program configures a provider of traces, for instance by `opentelemetry-instrument`.
 

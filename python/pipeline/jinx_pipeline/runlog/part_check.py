@@ -32,7 +32,7 @@ def end_of(part: Path) -> str | None:
 
 
 def refuse_other_parts(ledger: Ledger) -> None:
-    """Refuse a run whose parts are not those that its workers have written.
+    """Refuse a run whose parts are not those written by its workers.
 
     Parts that are gone are left to those who need them, and objects in a store, which nobody renames, are not read.
 

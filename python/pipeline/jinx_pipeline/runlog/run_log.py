@@ -1,4 +1,4 @@
-"""The run log: one JSON line for each decision and each piece of finished work; only work that is in the log counts.
+"""The run log: one JSON line for each decision and each piece of finished work; only work in the log counts.
 
 Each driver of a run has an epoch. It claims the next number by appending an `Epoch` record; of two records with the
 same number, the first counts. Locks keep two drivers apart, but not on every network disk; the epoch always does.
@@ -21,7 +21,7 @@ START_OVER = "start over with restart=True, overwrite=True (--restart --overwrit
 
 
 class LostEpochError(RuntimeError):
-    """Raised when another process has taken over the run; this one writes no output."""
+    """Raised if another process has taken over the run; this process writes no output."""
 
 
 class RunLogError(ValueError):
@@ -74,7 +74,7 @@ class RunLog:
         log.begin(_encoded(Header(VERSION, run, _plan_digest(plan), plan)))
 
     def claim(self, driver: str) -> None:
-        """Take over the run: from now on, new records of earlier drivers do not count.
+        """Take over the run: from now on, new records from earlier drivers do not count.
 
         Args:
             driver: A token of this process.

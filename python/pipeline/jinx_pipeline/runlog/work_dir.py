@@ -82,7 +82,7 @@ class WorkDir:
             raise
 
     def _foreign(self) -> str | None:
-        """A name that shows that the directory is not ours; None if it is, or it is empty."""
+        """A name that shows that the directory is not ours; None if it is ours, or empty."""
         names = self._store.list()
         if OLD_LAYOUT in names or (CURRENT in names and is_run_id(named_run(self.path) or "")):
             return None
@@ -105,7 +105,7 @@ class WorkDir:
 
     @property
     def annotations(self) -> Path:
-        """The directory for questions to people and their answers, which no run removes."""
+        """The directory for questions to people and their answers; no run removes it."""
         return self.path / "annotation"
 
     @property
@@ -137,7 +137,7 @@ class WorkDir:
         self._store.put(CURRENT, f"{directory.run}\n".encode())
 
     def other_runs(self) -> list[RunDirectory]:
-        """Runs that do not count, because they were abandoned or never began."""
+        """Runs that do not count because they were abandoned or never began."""
         current = named_run(self.path)
         names = [name for name in self._store.list(RUNS) if name != current and is_run_id(name)]
         return [RunDirectory(self.path, name, self.driver) for name in names]
@@ -159,7 +159,7 @@ class WorkDir:
             self._lock.close()
 
     def _close_mirror(self) -> None:
-        """Store the files for users, and free the disk of this node."""
+        """Store the files for users, and free space on this node's disk."""
         for name in _FOR_USERS:
             if (self.path / name).exists():
                 # Try only once: if the store fails, the run has already waited for it.
@@ -177,7 +177,7 @@ class WorkDir:
 
 
 def _is_own_name(name: str) -> bool:
-    """Whether a run may have left a file or directory of this name, finished or not."""
+    """Whether a run, finished or not, may have left a file or directory with this name."""
     finished = name.removeprefix(".").removesuffix(".tmp") if name.startswith(".") else name
     return finished in _OWN_NAMES or finished.startswith("workers.log.")
 
@@ -213,18 +213,18 @@ def media_path(part: Path) -> Path:
 
 
 def port_path(part: Path, port: str) -> Path:
-    """The path of the rows of another port than `out`."""
+    """The path of the rows at a port other than `out`."""
     stem = part.name.removesuffix(".jinx")
     return part.with_name(f"{stem}.{port}{part.name[len(stem) :]}")
 
 
 def crash_note_path(part: Path) -> Path:
-    """The path of the note of a worker about its last activity."""
+    """The path of a worker's note about its last activity."""
     return part.with_name(f"{part.name}.last-words")
 
 
 def stop_path(part: Path) -> Path:
-    """The path of the file by which a driver cancels the task of a remote worker that writes the part."""
+    """The path of the file with which a driver cancels the task of a remote worker that writes the part."""
     return part.with_name(f"{part.name}.stop")
 
 

@@ -39,7 +39,7 @@ def info_of(url: str) -> "ObjectInfo":
 
 
 def object_at(url: str) -> "StoredObject":
-    """The bytes of an object and the tag of its state; raises the errors of `info_of`."""
+    """The bytes of an object and the tag of its version; raises the same errors as `info_of`."""
     return _read(url, lambda: object_store().get(url))
 
 
@@ -49,7 +49,7 @@ def opened_object(info: "ObjectInfo") -> io.BufferedReader:
 
 
 class _ObjectFile(SeekableFile):
-    """An object in one state."""
+    """An object in one version."""
 
     def __init__(self, info: "ObjectInfo") -> None:
         super().__init__(info.size)
@@ -63,7 +63,7 @@ class _ObjectFile(SeekableFile):
 
 
 def _read(url: str, call: Callable[[], T]) -> T:
-    """What a call of the store returns; raises the errors of `info_of`, also if the object was replaced."""
+    """The result of a call to the store; raises the same errors as `info_of`, also if the object was replaced."""
 
     def of_object() -> T:
         try:

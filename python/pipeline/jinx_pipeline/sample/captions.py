@@ -60,7 +60,7 @@ def to_wavcaps(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_msr_vtt(sample: dict[str, Any]) -> dict[str, Any]:
-    """MSR-VTT: one `caption` of the video `video_id`."""
+    """MSR-VTT: a `caption` of the video `video_id`."""
     video = f"{_text(sample, 'video_id')}.mp4"
     return _captioned(without(sample, "video_id", "caption"), _text(sample, "caption"), _VIDEO, videos=[video])
 

@@ -1,4 +1,4 @@
-"""Tells the files that operators and samples name from those that take their place."""
+"""Detects whether files that operators and samples name were replaced by others."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -14,7 +14,7 @@ _MAX_FILES: Final = 100
 
 
 def path_facts(path: str) -> list[Any]:
-    """What tells a file, or the files of a directory without hidden ones, from those that take their place.
+    """Facts that show whether a file, or any visible file in a directory, was replaced.
 
     It is empty if there is nothing.
     """

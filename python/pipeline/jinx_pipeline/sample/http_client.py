@@ -1,4 +1,4 @@
-"""An HTTP client with one connection pool for each process, answers of bounded size, and retries."""
+"""An HTTP client with one connection pool per process, limited response sizes, and retries."""
 
 import os
 import time
@@ -36,7 +36,7 @@ class TooLargeError(HttpError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a server.
+    """The response of a server.
 
     Attributes:
         status: The status code.
@@ -55,12 +55,12 @@ class Answer:
 
     @property
     def beginning(self) -> str:
-        """The first words of the body, for an error."""
+        """The beginning of the body, for an error message."""
         return " ".join(self.body[:200].decode("utf-8", "replace").split())
 
 
 def parsed_url(url: str) -> "httpx2.URL":
-    """A URL, parsed as the client parses it.
+    """A URL, parsed in the same way as by the client.
 
     Raises:
         HttpError: The string is not a valid `http` or `https` URL.
@@ -99,7 +99,7 @@ def get(url: str, *, seconds: float, max_bytes: int, check: "Callable[[httpx2.UR
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
-    """Post to a service; a redirection is not followed, so that no other host receives a key.
+    """Post to a service; redirections are not followed, so that no other host receives a key.
 
     Raises:
         HttpError: There is no answer, or the answer is too large.
@@ -108,7 +108,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, m
 
 
 def get_from_service(url: str, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
-    """Get from a service; a redirection is not followed, so that no other host receives a key.
+    """Get from a service; redirections are not followed, so that no other host receives a key.
 
     Raises:
         HttpError: There is no answer, or the answer is too large.

@@ -75,13 +75,13 @@ class Media:
 
     @property
     def file(self) -> Path | None:
-        """The file of the medium; None if it has none."""
+        """The file of the medium; None if it is not in a file."""
         has_none = self._data is not None or self.path is None or is_url(self.path) or self.stored_url is not None
         return None if has_none else recorded(self._roles.media_path(str(self.path)))
 
     @property
     def stored_url(self) -> str | None:
-        """The URL of the medium in a bucket; None if it is in none.
+        """The URL of the medium in a bucket; None if it is not in one.
 
         Raises:
             MediaError: It may not be read.
@@ -130,13 +130,13 @@ class Media:
 
     @property
     def dimensions(self) -> tuple[int, int]:
-        """Width and height of an image in pixels as it is shown, from its header; nothing is decoded."""
+        """Width and height in pixels of an image as shown, from its header; nothing is decoded."""
         opened = self._opened()
         width, height = opened.size
         return (height, width) if _is_turned(opened) else (width, height)
 
     def image(self) -> "Image":
-        """The decoded image, which all callers share: copy it before you change it.
+        """The decoded image; it is shared, so copy it before changing it.
 
         Raises:
             MediaError: The medium is not an image.
@@ -151,7 +151,7 @@ class Media:
         return opened
 
     def stream(self) -> BinaryIO:
-        """A seekable file object that reads only what is asked for; the caller closes it.
+        """A seekable file object that reads only what is requested; the caller closes it.
 
         Files, objects in buckets and values in the sidecar of a dataset are read by range. Other media are already in
         memory, or are read as a whole (from web servers).
@@ -212,7 +212,7 @@ class Media:
 
 
 def _is_turned(image: "Image") -> bool:
-    """Whether the EXIF data in the header of an image say that width and height are exchanged for display."""
+    """Whether an image's EXIF data say that width and height are exchanged for display."""
     if image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info):
         return False  # Pillow itself turns TIFFs, and would decode a whole PNG to look for data after the pixels
     try:
@@ -258,7 +258,7 @@ class MediaList(Sequence[Media]):
 
 
 def _unreadable(medium: Media, error: Exception) -> str:
-    """Pillow's message about an image; for a decompression bomb, it has the number of pixels and the limit."""
+    """Pillow's message about an image; for a decompression bomb, with the number of pixels and the limit."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and "cannot identify image file" in reason:
         reason = "its format is unknown"  # Pillow's own message contains the address of our buffer
@@ -277,7 +277,7 @@ def _data_and_path(value: Any) -> tuple[Any, Any]:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; a pipe or a device could block or be endless.
+    """The bytes of a regular file; a pipe or a device might block or never end.
 
     Raises:
         MediaError: The file is not a regular file.

@@ -108,7 +108,7 @@ class Roles:
         return full_path
 
     def media_url(self, path: str) -> str | None:
-        """The URL of a medium in a bucket; None if a path names none.
+        """The URL of a medium in a bucket; None if the path is not in a bucket.
 
         Raises:
             MediaError: It is neither below `media_root` nor in a bucket of `url_hosts`.

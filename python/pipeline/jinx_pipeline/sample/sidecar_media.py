@@ -18,7 +18,7 @@ _REMOTE_BUFFER_BYTES: Final = 1 << 18
 
 
 def opened_range(medium: StoredRange) -> SeekableFile:
-    """A file of the bytes of a range, without a buffer.
+    """A file with the bytes of a range, without a buffer.
 
     Raises:
         OSError: The file cannot be opened.
@@ -35,7 +35,7 @@ def buffered(medium: StoredRange) -> io.BufferedReader:
 
 
 class _RemoteRange(SeekableFile):
-    """Bytes of a sidecar in an object store, in the state in which it was opened, through the cache of this node."""
+    """Bytes of a sidecar in an object store, in the version that was opened, read through this node's cache."""
 
     def __init__(self, medium: StoredRange, rows: "_core.Rows", file: int) -> None:
         super().__init__(medium.length)

@@ -1,4 +1,4 @@
-"""Scores of several seeds: their mean with an interval, and whether one variant is better than others."""
+"""Scores from several seeds: their mean with an interval, and whether one variant is better than others."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def interval(scores: Sequence[float]) -> Interval:
 
 
 def t_quantile(freedom: int, confidence: float = _CONFIDENCE) -> float:
-    """The t value that a two-sided interval of this confidence reaches."""
+    """The t value for a two-sided interval with this confidence."""
     low, high = 0.0, 1e4
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Trials: a model trained and evaluated by the user's commands. Results are kept, so that none is done twice."""
+"""Trials: a model trained and evaluated with the user's commands. Results are kept, so that none is done twice."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class Trials:
                 self._known[result.digest] = result
 
     def run(self, data: Path, identity: str, budget: int, seed: int) -> TrialResult:
-        """The result of a trial; a known one is not done again.
+        """The result of a trial; a trial whose result is known does not run again.
 
         Args:
             data: The dataset to train on.
@@ -112,7 +112,7 @@ class Trials:
 
 
 def _content(word: str) -> str | None:
-    """A digest of the file that a word of a command names, such as a script; None if it names none."""
+    """A digest of the file that a word in a command refers to, such as a script; None if there is none."""
     path = Path(word)
     return sha256(path.read_bytes()).hexdigest() if path.suffix and path.is_file() else None
 

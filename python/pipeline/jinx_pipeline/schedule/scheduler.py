@@ -1,4 +1,4 @@
-"""The state machine: leases, strikes, division of failing blocks, copies of stragglers, bounded queues.
+"""The state machine: leases, strikes, division of failing blocks, copies of late tasks, bounded queues.
 
 Calls pass the time as an argument, so that a simulation can test every order of events.
 """
@@ -74,7 +74,7 @@ class Scheduler:
         return self._flow.take_finished()
 
     def set_blocks(self, node: str, blocks: Mapping[int, int]) -> None:
-        """Set the blocks of a source, once, before or after its control inputs are finished.
+        """Set the blocks of a source, once; its control inputs may be finished before or after.
 
         Raises:
             GraphError: The node is not a source, has blocks already, or meets a source with other blocks; nothing
@@ -117,13 +117,13 @@ class Scheduler:
         return None
 
     def begin(self, attempt: int, now: float) -> None:
-        """Record that a worker begins a task that was handed out ahead."""
+        """Record that a worker begins a task that was queued for it."""
         running = self._leases.get(attempt)
         if running is not None:
             self._queues[running.lease.task.node].begin(running, now, self._limits.copies)
 
     def give_back(self, attempt: int) -> None:
-        """End a lease without blame: its worker has not begun it, or was asked to leave it."""
+        """End a lease without counting a failure: its worker has not begun it, or was asked to leave it."""
         running = self._leases.pop(attempt, None)
         if running is None:
             return
@@ -255,7 +255,7 @@ class Scheduler:
             queue.push(state)
 
     def _divide(self, queue: NodeQueue, state: TaskState, cause: Cause) -> Verdict:
-        """Replace a failing task by smaller ones, or give up its single row."""
+        """Replace a failing task with smaller ones, or give up its single row."""
         losers = self._withdraw(state)
         task = state.task
         if task.rows == 1:

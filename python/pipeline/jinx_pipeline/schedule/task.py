@@ -42,7 +42,7 @@ class Lease:
 
 
 class Cause(Enum):
-    """Why a lease ended without a receipt; each cause has its own budget."""
+    """Why a lease ended without a receipt; each cause has its own limit."""
 
     NODE = "the node was lost"  # not the task's fault: retry without limit, with growing delays
     DIED = "the worker died"

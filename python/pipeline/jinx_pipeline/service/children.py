@@ -13,7 +13,7 @@ CHILD: Final = (sys.executable, "-m", "jinx_pipeline.service.child")
 
 
 def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
-    """Run a child with a text on its standard input, and return its output; None if it took too long.
+    """Run a child with a text on standard input, and return its output; None if it took too long.
 
     Its workers end with it.
     """

@@ -1,4 +1,4 @@
-"""Runs the service: a socket, the application, and the jobs."""
+"""Runs the service: socket, application and jobs."""
 
 import asyncio
 import threading
@@ -65,16 +65,16 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address for programs."""
+        """The URL for programs."""
         return f"http://{self._host}:{self.port}/v1"
 
     @property
     def page(self) -> str:
-        """The address of the page of jobs, which has a secret in it."""
+        """The URL of the page of jobs, which contains a secret."""
         return f"http://{self._host}:{self.port}/{secret_path(self._token)}/"
 
     def run(self) -> None:
-        """Serve until `stop` or Ctrl-C; jobs that run go on."""
+        """Serve until `stop` or Ctrl-C; running jobs continue."""
         self._place.jobs.start()
         try:
             asyncio.run(self._server.serve([self._socket]))

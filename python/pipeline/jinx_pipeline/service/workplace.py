@@ -65,5 +65,5 @@ class Workplace:
         return cls(roots, Datasets(roots), Plans(state / "plans", roots, allowed), jobs, refused)
 
     def close(self) -> None:
-        """Start no more jobs; those that run go on."""
+        """Start no more jobs; running jobs continue."""
         self.jobs.close()

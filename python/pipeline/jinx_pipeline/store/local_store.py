@@ -60,7 +60,7 @@ class LocalStore:
 
 @contextmanager
 def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
-    """A file to write, which appears atomically and survives a power failure; in the mirror, in the store.
+    """A file to write, which appears atomically and survives a power failure; in the mirror, it is stored as an object.
 
     Args:
         path: The file.

@@ -70,7 +70,7 @@ class ObjectLog:
             yield file.readline()
 
     def open(self, end: int | None = None) -> None:
-        """See `Log.open`; no line is torn, so there is nothing to truncate."""
+        """See `Log.open`; there are no incomplete lines, so nothing is truncated."""
         if end is not None:
             raise ValueError(f"{self.name}: a line is damaged")
         self._unwritten.clear()
@@ -123,7 +123,7 @@ class ObjectLog:
         self._seen_at = time.monotonic()
 
     def _read_ahead(self, sizes: Sequence[int]) -> Iterator[bytes | None]:
-        """The first objects with these sizes, several of which are read at the same time."""
+        """The first objects, with these sizes; several are read concurrently."""
         reads: deque[Future[bytes | None]] = deque()
         first = ahead = 0
         with ThreadPoolExecutor(_THREADS) as threads:

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _set_parent_death_signal() -> None:
-    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); only Linux supports this.
+    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); this needs Linux.
 
     The kernel watches the thread that started this process, which must therefore last as long as its workers.
     """
@@ -97,7 +97,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
 
 
 def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log: str, **tell: Any) -> "TaskRunner":
-    """A runner for the next run, whose log this process writes from now on."""
+    """A runner for the next run; from now on, this process writes that run's log."""
     from jinx_pipeline.worker.renewal import forget_run
     from jinx_pipeline.worker.task_runner import TaskRunner
 
@@ -108,7 +108,7 @@ def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log
 
 
 def _preload() -> None:
-    """Import what almost every task needs, while the driver still reads the recipe."""
+    """Import what almost every task needs while the driver is still reading the recipe."""
     for module in ("jinx_pipeline.kernels", "jinx_pipeline.worker.map_work"):
         import_module(module)
 
@@ -118,7 +118,7 @@ def _set_path(path: list[str]) -> None:
 
 
 def _write_to(log: str) -> None:
-    """Write standard output and errors to a file from now on."""
+    """Write standard output and standard error to a file from now on."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     for stream in (1, 2):
         os.dup2(file, stream)

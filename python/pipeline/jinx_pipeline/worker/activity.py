@@ -50,7 +50,7 @@ class Activity:
         return self._memory[_NAME + 1 : _NAME + 1 + self._memory[_NAME]].decode(errors="replace")
 
     def step(self) -> tuple[int, int]:
-        """A counter that changes when an activity begins, and the rows of the latest activity."""
+        """A counter that changes when an activity begins, and the number of rows of the latest activity."""
         count, rows = _STEP.unpack_from(self._memory, 0)
         return count, rows
 

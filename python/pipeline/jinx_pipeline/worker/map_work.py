@@ -127,7 +127,7 @@ class MapWork:
 
 
 def _refuse_replaced_files(stage: Stage) -> None:
-    """Refuse a part that may come from another version of a word list or another file than the plan knows.
+    """Refuse a part that may come from another version of a file, such as a word list, than the plan.
 
     Raises:
         ReplacedError: A file was replaced or edited.
@@ -138,7 +138,7 @@ def _refuse_replaced_files(stage: Stage) -> None:
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
-    """The row of the pipeline's input at a position of a source; or another number, and a word for what it counts."""
+    """The row of the pipeline's input at a position of a source; or another number, and what it counts."""
     if position < 0:
         return -1, ""
     if source.source.has_parts and not source.source.base:
@@ -147,7 +147,7 @@ def row_of(source: OpenSource, position: int) -> tuple[int, str]:
 
 
 def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
-    """The rows of a task as batches; for a source with groups, the samples that the group operator makes."""
+    """The rows of a task as batches; for a source with groups, the samples made by the group operator."""
     size = max(stage.batch_rows // task.batch_share, 1)
     if stage.group is not None:
         yield from _grouped(stage, source, task, chain, size)
@@ -160,7 +160,7 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
 
 
 def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
-    """The batch with the statistics that the input has, so that filters do not compute them again."""
+    """The batch with the statistics that the input already has, so that filters do not compute them again."""
     if not stage.known_stats or STATS not in batch.source.column_names:
         return batch
     import pyarrow as pa
@@ -173,7 +173,7 @@ def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
 
 
 def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: int) -> Iterator[Batch]:
-    """Batches of the samples that a group operator makes, one or several for each group."""
+    """Batches of the samples that a group operator makes; one or several per group."""
     operator = stage.group
     if operator is None:
         return
@@ -213,7 +213,7 @@ def _group_number(numbers: list[int], position: int) -> tuple[int, str]:
 
 
 def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch, pa.Table | None]]":
-    """The batch with the keys of its rows if an operator over keys follows; in parts if that fails on some rows."""
+    """The batch with the keys of its rows if an operator over keys follows; in parts, if this fails for some rows."""
     operator: Any = stage.signatures
     if operator is None:
         return [(batch, None)]
@@ -226,7 +226,7 @@ def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
 
 
 def _write_signatures(stage: Stage, path: Path, tables: "list[pa.Table]") -> None:
-    """Write the signatures of a part before the part itself, whose publication syncs their common directory."""
+    """Write the signatures of a part before the part itself; publishing that also syncs the directory of both."""
     import pyarrow as pa
 
     operator, table = stage.signatures, pa.concat_tables(tables)

@@ -15,7 +15,7 @@ USABLE_SHARE = 0.9
 
 
 def private_bytes(pid: int) -> int:
-    """The resident memory of a process, without mapped files; 0 if it is gone."""
+    """The resident memory of a process, without mapped files; 0 if the process is gone."""
     try:
         memory = psutil.Process(pid).memory_info()
     except psutil.Error:

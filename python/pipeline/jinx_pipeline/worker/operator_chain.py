@@ -1,4 +1,4 @@
-"""Runs operators one after another on a batch, and records what each did and on which rows it failed."""
+"""Runs operators one after another on a batch, and records what each one did and on which rows it failed."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ _MAX_WAIT_SECONDS = 60.0
 
 
 class MachineError(Exception):
-    """Raised when all rows failed with errors that the machine may have caused, such as a full disk.
+    """Raised if all rows failed with errors that the machine may have caused, such as a full disk.
 
     Attributes:
         operator: The operator that failed.
@@ -52,7 +52,7 @@ class MachineError(Exception):
 
 
 class BatchError(Exception):
-    """Raised when the result of an operator fits each row of a batch, but not the batch as a whole."""
+    """Raised if the result of an operator fits each single row of a batch, but not the whole batch."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -157,7 +157,7 @@ class Chain:
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
-        """Like `attempt`; `unfit` collects the errors since the last good row that may concern all rows."""
+        """Like `attempt`; `unfit` collects errors since the last good row that may concern all rows."""
         misfit: ReturnedError | None = None
         try:
             result = self.call_with_waits(name, batch, call, is_divided=is_divided)
@@ -194,7 +194,7 @@ class Chain:
     def call_with_waits(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False
     ) -> Any:
-        """Call a function, again after each wait that a service asks for; returns its result.
+        """Call a function, again after each wait that a service requests; returns its result.
 
         An operator may change the working directory, where the next one looks for the files that its recipe names; so
         each call begins in that of the task.
@@ -226,7 +226,7 @@ class Chain:
                 os.chdir(self._folder)
 
     def _wait_if_throttled(self, name: str, error: Exception) -> bool:
-        """Wait if a service asks to; returns whether it did."""
+        """Wait if a service requests it; returns whether it did."""
         try:
             raise_if_not_of_rows(error)
         except ThrottledError as busy:
@@ -240,7 +240,7 @@ class Chain:
         return False
 
     def begin(self, name: str, rows: int = 0) -> None:
-        """Report the activity that begins now, with its number of rows; 0 for no time limit."""
+        """Report the activity that begins now, with its number of rows (0: no time limit)."""
         self._name = name
         self._begin_rows(rows)
 
@@ -248,19 +248,19 @@ class Chain:
         self._busy_with(self._name, rows if self._stage.has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
-        """Exit if this is a process that an operator forked: the task and its reports belong to the parent."""
+        """Exit if this is a process forked by an operator: the task and its reports belong to the parent."""
         if os.getpid() != self._pid:
             os._exit(0)
 
     def of_group(self, operator: Operator, group: Batch, call: Callable[[Batch], Any]) -> Any:
-        """Call a function with a group for the operator that makes samples of groups; returns its result."""
+        """Call a function with a group, for the operator that makes samples from groups; returns its result."""
         try:
             return self.call_with_waits(operator.name, group, call)
         finally:
             self._take_counts(self._group_counts)
 
     def _take_counts(self, counts: Counter[str]) -> None:
-        """Add what an operator has counted."""
+        """Add the counts of an operator."""
         counts.update(self.ctx.counts)
         self.ctx.counts.clear()
 
@@ -295,7 +295,7 @@ class Chain:
         is_marked = stage.measure_only and operator.kind == "filter"
 
         def call(part: Batch) -> tuple[Batch, Batch]:
-            """The output of the operator, and the batch with the values that the operator read."""
+            """The output of the operator, and the batch with the values that the operator has read."""
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
@@ -356,7 +356,7 @@ def raise_if_not_of_rows(error: BaseException) -> None:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether an error would occur for any row: a service or requirement of an operator is missing, memory is short."""
+    """Whether an error would occur for any row: a service or another requirement is missing, or memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
     # Ray ends this worker with a SystemExit.
@@ -364,7 +364,7 @@ def concerns_all_rows(error: BaseException) -> bool:
 
 
 def may_concern_all_rows(error: BaseException) -> bool:
-    """Whether only the outcome of other rows shows if this row is to blame: a missing package, a full disk."""
+    """Whether only other rows can show if this row is to blame: for a missing package, or a full disk."""
     return isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _MACHINE)
 
 

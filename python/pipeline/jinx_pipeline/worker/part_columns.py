@@ -37,11 +37,11 @@ class PartColumns:
         return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats), keeps_ranges=True)
 
     def of(self, batch: Batch) -> dict[str, list[Any]]:
-        """The own values of rows of the dataset; see `own_values`."""
+        """The values of dataset rows that differ from the base; see `own_values`."""
         return own_values(self._source, batch.positions, self.changed(batch))
 
     def whole(self, batch: Batch, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        """The columns with the stored values in place of `KEPT`; `UNCHANGED` lists these columns for each row."""
+        """The columns with stored values instead of `KEPT`; `UNCHANGED` lists these columns for each row."""
         unchanged: list[list[str]] = [[] for _ in range(len(batch))]
         whole = dict(columns)
         for name, values in columns.items():

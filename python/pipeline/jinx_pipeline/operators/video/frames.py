@@ -113,7 +113,7 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
 
 
 def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterator[Any]:
-    """The packets that start at a key frame: before the first of the given times for which there are any."""
+    """The packets from the key frame before a time on; for the first of the given times at which there are any."""
     for place in places:
         container.seek(place, stream=stream)
         packets = container.demux(stream)
