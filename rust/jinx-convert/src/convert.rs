@@ -1,4 +1,4 @@
-//! Files of any format to a file of any format.
+//! Converts files of any format to a file of any format.
 
 use crate::arrow::features::MediaPath;
 use crate::arrow::infer::{InferOptions, SchemaInference};
@@ -168,7 +168,7 @@ fn write(
     }
 }
 
-/// How a JINX dataset is written, with the known facts about its rows.
+/// The options for writing a JINX dataset, with what is known about its rows.
 fn jinx_options(spec: &ConvertSpec, facts: Known) -> Result<WriteOptions> {
     let media = facts.media.into_iter().map(|(path, media)| MediaField {
         path,
@@ -242,8 +242,8 @@ fn with_columns(
     Ok(Summary { skipped: done.skipped, ..again })
 }
 
-/// The columns of all rows, where a filter or a limit selects none; `None` if they have no columns, or no types in
-/// common, or cannot be read again.
+/// The columns of all rows, for a filter or limit that selects none; `None` if there are no columns or no common types,
+/// or the rows cannot be read again.
 fn schema_of_unselected(
     inputs: &InputFiles,
     media: Vec<MediaPath>,
@@ -263,7 +263,7 @@ fn schema_of_unselected(
     observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }
 
-/// Two passes read every byte twice.
+/// Progress for the first of two passes, which each read every byte.
 fn first_half(now: Progress) -> Progress {
     Progress { rows: 0, total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)), ..now }
 }

@@ -24,7 +24,7 @@ pub struct Progress {
     pub total_bytes: Option<u64>,
 }
 
-/// A worker passes on its part from this size on, so that small rows with large values cannot fill the memory.
+/// A worker passes on its part once it has this size, so that small rows with large values cannot fill memory.
 const PART_BYTES: u64 = 4 << 20;
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
@@ -36,7 +36,7 @@ struct ChunkPiece {
     rows: Range<usize>,
 }
 
-/// Rows of a chunk, each named by its place in it.
+/// Rows of a chunk, each identified by its position there.
 struct EncodedPiece<P> {
     part: P,
     chunk: Arc<dyn RowChunk>,
@@ -134,7 +134,7 @@ enum RowOutcome {
     Rejected(Error),
 }
 
-/// The part of one worker thread.
+/// The part of the work that one worker thread does.
 struct Worker<E> {
     encoder: E,
     filters: Option<Filters>,
@@ -171,7 +171,7 @@ impl<E: ChunkEncoder> Worker<E> {
         Ok(EncodedPiece { part, chunk, rows, rejected })
     }
 
-    /// Encodes one row, or returns the reason to leave it out.
+    /// Encodes one row, or returns the reason for leaving it out.
     fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<RowOutcome> {
         let Some(filters) = &mut self.filters else {
             return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| RowOutcome::Encoded);
@@ -206,7 +206,7 @@ struct Writing<'a, T> {
     progress: &'a mut dyn FnMut(Progress) -> Result<()>,
     rows: u64,
     rejects: Rejects,
-    /// Rows that the target refuses are rejected.
+    /// Whether rows that the target refuses are rejected.
     skips_errors: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,

@@ -84,7 +84,7 @@ class PartColumns:
 
 
 def _absent_kept(values: Sequence[Any], is_there: Sequence[bool]) -> list[Any]:
-    """Marks rows that still lack the column: an operator read None for the missing value and returned None."""
+    """Mark rows that still lack the column: an operator read None for the missing value, and returned None."""
     return [
         KEPT if not there and (new is None or new is REMOVED) else new
         for new, there in zip(values, is_there, strict=True)

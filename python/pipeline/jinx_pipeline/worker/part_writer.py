@@ -1,4 +1,4 @@
-"""Writes the output of a task: a saved view with positions and changed columns, or the samples as they are stored.
+"""Writes the output of a task: a saved view with positions and changed columns, or the samples as stored.
 
 Rows are written batch by batch; the own columns of a view are held on disk until all of them are known. Either way, a
 task holds the values of one batch in memory, not those of all its rows.
@@ -70,7 +70,7 @@ class PartWriter(ABC):
 
     @abstractmethod
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
-        """Write a batch, or hold it to be written.
+        """Write a batch, or keep it to be written later.
 
         Args:
             batch: The rows.
@@ -92,7 +92,7 @@ class PartWriter(ABC):
         self.abort()
 
     def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
-        """Like `Chain.attempt`, but without a time limit for the first call, since a disk may be slow."""
+        """Like `Chain.attempt`, but without a time limit for the first call, because a disk may be slow."""
         self._chain.begin(WRITING)
         try:
             return [(batch, call(batch))]
@@ -132,7 +132,7 @@ class RowsWriter(PartWriter):
             self._writer.abort()
 
     def _write(self, batch: Batch) -> None:
-        """Write the rows of a batch that are not written already; `_ahead` counts those written before an error."""
+        """Write those rows of a batch that are not written yet; `_ahead` counts rows written before an error."""
         if self._writer is None:
             self._writer = jinx.Writer(self._path, overwrite=True, **self._stage.writer)
         writer, ahead, before = self._writer, min(self._ahead, len(batch)), self._writer.samples
@@ -156,7 +156,7 @@ class RowsWriter(PartWriter):
 
 @dataclass(frozen=True)
 class _Held:
-    """A batch that waits until its view is written.
+    """A batch that is kept until its view is written.
 
     Attributes:
         batch: Its rows, without the columns that changed.
@@ -182,7 +182,7 @@ class _Held:
 
 
 class ViewWriter(PartWriter):
-    """Writes a view: the remaining rows of the base in order, and their own columns."""
+    """Writes a view: the remaining rows of the base in order, and the columns that differ."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -243,7 +243,7 @@ class ViewWriter(PartWriter):
                 self._hold(part, columns, held.table)
 
     def _drop_unwritable(self) -> None:
-        """Keep only the rows that can be written, which are tried in a temporary file."""
+        """Keep only rows that can be written; this is tried in a temporary file."""
         trial = self._path.with_name(f"{self._path.stem}.trial{self._path.suffix}")
 
         def write(part: Batch) -> None:
@@ -306,7 +306,7 @@ class ViewWriter(PartWriter):
 
 
 def _numbered(batch: Batch) -> Batch:
-    """The batch with a number for each row, which the row keeps when rows are selected."""
+    """The batch with a number for each row, which stays with the row when rows are selected."""
     batch.shared(_NUMBERS, lambda: np.arange(len(batch)))
     return batch
 
@@ -336,7 +336,7 @@ def _absent(columns: Columns, rows: int) -> list[list[str]]:
 
 
 def _chosen(lists: Sequence[list[str]] | None, chosen: Sequence[str], rows: int) -> list[list[str]]:
-    """The chosen names of each list, in their order."""
+    """The selected names of each list, in their order."""
     return [[name for name in chosen if name in names] for names in lists or [[]] * rows]
 
 

@@ -1,4 +1,4 @@
-"""The probe: runs each operator on a few rows, and measures its time and memory."""
+"""The probe: runs each operator on a few rows, and measures time and memory."""
 
 import faulthandler
 import json
@@ -107,7 +107,7 @@ def read_findings(path: Path) -> Findings:
 
 
 def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
-    """The output of an operator for as many rows as time and memory allow, and its measurements."""
+    """The output of an operator for as many rows as time and memory allow, and the measurements."""
     # Do not share values such as decoded images, so that they count for each operator that uses them.
     batch, first_row = batch.forgotten(), batch.take([0]).forgotten()
     give_freed_memory_back()

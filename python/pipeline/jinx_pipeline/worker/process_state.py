@@ -1,4 +1,4 @@
-"""What operators may change in the process of a worker that other code depends on: limits, signals, umask, timers."""
+"""What operators may change in a worker's process that other code depends on: limits, signals, umask, timers."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ class ProcessState:
         return cls(limits, handlers, _umask(), sys.getrecursionlimit())
 
     def changes(self) -> list[str]:
-        """What is different now, in words."""
+        """Descriptions of what has changed since then."""
         now = self.now()
         changed = [name for name, limit in self.limits.items() if now.limits[name] != limit]
         changed += [
@@ -83,7 +83,7 @@ AT_START = ProcessState.now()
 
 
 def blamed(message: str) -> str:
-    """The message of a failure, with the changes by operators that may be its cause."""
+    """The message for a failure, including changes by operators that may be its cause."""
     changes = AT_START.changes()
     if not changes:
         return message

@@ -67,7 +67,7 @@ def _dropped_rows(before: Batch, dropped: list[int], limit: int) -> list[dict[st
 
 
 def _stats_of(operator: Filter, rows: Batch, ctx: Context) -> list[dict[str, Any]]:
-    """Why each row was dropped: the statistics of the filter, measured again for these rows."""
+    """Why each row was dropped: the filter's statistics, computed again for these rows."""
     names = list(operator.stats)
     if not names:
         return [{} for _ in range(len(rows))]

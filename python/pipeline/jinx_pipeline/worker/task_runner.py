@@ -49,7 +49,7 @@ class TaskRunner:
         self._state = WorkerState(self._busy_with)
 
     def forget(self) -> None:
-        """Drop works and sources, and what operators changed in this process, because their run has ended."""
+        """Drop works, sources, and what operators changed in this process, because the run has ended."""
         if not AT_START.restore():
             # The limits that an operator set would make the next run fail, so the driver starts another process.
             os._exit(_CHANGED)
@@ -84,7 +84,7 @@ class TaskRunner:
         return None
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
-        """Run a task; the answer has its receipt or its failure."""
+        """Run a task; the answer contains its receipt or its failure."""
         self._attempt = attempt
         try:
             self._raise_if_unwanted()

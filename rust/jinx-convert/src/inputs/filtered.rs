@@ -1,4 +1,4 @@
-//! A source that only returns the rows that a condition selects.
+//! A source that returns only the rows that a condition selects.
 
 use crate::filters::condition::Condition;
 use crate::{RowChunk, RowSource, Selection};
@@ -7,7 +7,7 @@ use jinx_core::interrupt;
 use jinx_core::row_events::Sink;
 use std::sync::Arc;
 
-/// Leaves out rows of another source.
+/// Leaves out the rows of another source that are not selected.
 pub(crate) struct Filtered {
     source: Box<dyn RowSource>,
     condition: Arc<Condition>,

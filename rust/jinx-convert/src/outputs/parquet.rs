@@ -1,4 +1,4 @@
-//! Batches to a Parquet file that pyarrow and `datasets` read with the same types and features.
+//! Writes batches to a Parquet file that pyarrow and `datasets` read with the same types and features.
 
 use crate::arrow::failure::from_parquet;
 use crate::arrow::nesting::check_nesting;
@@ -13,7 +13,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnDescriptor;
 use std::io::Write;
 
-/// Rows between two checks of a page's size: media rows are large, so pages would grow far past their bound.
+/// The number of rows between two checks of a page's size; media rows are large, so pages could far exceed their limit.
 const ROWS_PER_SIZE_CHECK: usize = 64;
 
 /// How pages are compressed. Levels are those of the codec; out of range they are an error.
@@ -70,7 +70,7 @@ impl ParquetCompression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParquetOptions {
     pub compression: ParquetCompression,
-    /// Encoded bytes after which a row group is closed; the writer holds about as much in memory.
+    /// The number of encoded bytes after which a row group is closed; the writer keeps about as much in memory.
     pub row_group_bytes: usize,
 }
 
@@ -80,7 +80,7 @@ impl Default for ParquetOptions {
     }
 }
 
-/// Writes one Parquet file into any writer.
+/// Writes one Parquet file to any writer.
 pub struct ParquetSink<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -124,7 +124,7 @@ impl<W: Write + Send> ParquetSink<W> {
         Ok(())
     }
 
-    /// Writes the rest and the footer; returns the writer, to be synced and published.
+    /// Writes the rest and the footer; returns the writer, which must then be synced and published.
     ///
     /// # Errors
     /// `Io` from the writer.
@@ -167,7 +167,7 @@ fn is_plain_bytes(leaf: &ColumnDescriptor) -> bool {
     leaf.physical_type() == Type::BYTE_ARRAY && !text
 }
 
-/// Refuses types that Parquet does not have before a file is created.
+/// Refuses types that Parquet does not have, before a file is created.
 fn storable(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Struct(fields) if fields.is_empty() => Err(Error::unsupported(
@@ -202,7 +202,7 @@ fn storable(data_type: &DataType) -> Result<()> {
     }
 }
 
-/// An error of writing is never a damaged file.
+/// An error from writing; unlike an error from reading, it never means a damaged file.
 fn write_error(error: parquet::errors::ParquetError) -> Error {
     let error = from_parquet(error);
     match error.cause() {

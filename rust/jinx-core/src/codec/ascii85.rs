@@ -4,7 +4,7 @@ use super::{reserve, too_long};
 use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 
-/// Groups decoded at once into a small buffer before they are appended.
+/// The number of groups that are decoded at once into a small buffer before they are appended.
 const RUN_GROUPS: usize = 64;
 
 pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
@@ -55,7 +55,7 @@ pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Decodes whole groups of plain digits from the start of `text`; says how many characters they took.
+/// Decodes whole groups of plain digits at the start of `text`; returns how many characters they took.
 fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
     let mut buffer = [0u8; RUN_GROUPS * 4];
     let mut groups = 0;

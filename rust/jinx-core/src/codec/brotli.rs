@@ -1,4 +1,4 @@
-//! Brotli streams, which have neither magic nor members.
+//! Brotli streams, which have neither a magic number nor members.
 
 use super::members::{Step, StepResult};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Keeps writers away from a dataset that is about to be renamed.
+//! Keeps writers away from a dataset that will be renamed.
 
 use super::append::remove_unlisted;
 use super::directory::mark;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A pair that no writer of ours replaces until this is dropped.
+/// A pair that none of our writers replaces until this is dropped.
 pub struct PairLock {
     ops: Arc<dyn FileOps>,
     paths: PairPaths,
@@ -58,7 +58,7 @@ impl PairLock {
     }
 }
 
-/// A directory of shards that no writer of ours replaces or extends until this is dropped.
+/// A directory of shards that none of our writers replaces or extends until this is dropped.
 pub struct DirectoryLock {
     ops: Arc<dyn FileOps>,
     paths: DirectoryPaths,

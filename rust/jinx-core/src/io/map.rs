@@ -8,10 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maps that exist now.
+/// The number of maps that exist now.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A whole file mapped for reading. A clone is the same map.
+/// A whole file, mapped for reading. A clone is the same map.
 #[derive(Debug, Clone)]
 pub(crate) struct Map(Arc<CountedMap>);
 
@@ -19,7 +19,7 @@ pub(crate) struct Map(Arc<CountedMap>);
 struct CountedMap(Mmap);
 
 impl Map {
-    /// Maps the first `length` bytes; `length` must not be zero and not exceed the file.
+    /// Maps the first `length` bytes, which must not be zero or exceed the file.
     pub(crate) fn new(file: &File, length: usize) -> io::Result<Self> {
         // SAFETY: the map is private to `Map`, and is only handed out as `&[u8]` with its lifetime and as `Bytes` that
         // own the `Map`. The compiler cannot check that nobody changes the file meanwhile. Our own writers never write
@@ -36,13 +36,13 @@ impl Map {
         Ok(Self(Arc::new(CountedMap(map))))
     }
 
-    /// Whether the system reads more than the page that is used first, as much as the disk's setting says.
+    /// Sets whether the system reads more than the page that is used first, as far as the disk's setting allows.
     pub(crate) fn set_read_ahead(&self, is_on: bool) {
         // If the advice fails, reading gives the same bytes.
         let _ = self.0.0.advise(if is_on { Advice::Normal } else { Advice::Random });
     }
 
-    /// Whether this library has half of the maps that a process may have: the rest is for memory and other libraries.
+    /// Whether this library has half of the maps that a process may have; the rest is for memory and other libraries.
     pub(crate) fn are_many() -> bool {
         COUNT.load(Ordering::Relaxed) >= max_maps() / 2
     }

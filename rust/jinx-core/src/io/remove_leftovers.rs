@@ -17,18 +17,18 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Names in one directory that may be leftovers, by the kind of write that leaves them.
+/// Names in one directory that may be leftovers, by the kind of write that leaves them behind.
 #[derive(Default)]
 struct Suspects {
-    /// STEM of pairs.
+    /// The STEM of pairs.
     pairs: BTreeSet<OsString>,
-    /// Temporaries of single files.
+    /// Temporary files of single files.
     singles: BTreeSet<OsString>,
-    /// NAME of directories.
+    /// The NAME of directories.
     directories: BTreeSet<OsString>,
 }
 
-/// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
+/// Removes temporary files of dead writers and second names that no main file needs; returns their paths.
 ///
 /// Temporaries of living writers and all foreign names stay. Nothing inside subdirectories is touched, except
 /// the hidden work directories of directory datasets and of commands.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 
-/// A main file of the directory other than `main` that has the id of `sidecar` and no other sidecar with that id.
+/// A main file in the directory, other than `main`, that has the id of `sidecar` and no other sidecar with this id.
 ///
 /// # Errors
 /// `Io` when the directory cannot be read; `Interrupted`.
@@ -54,13 +54,13 @@ fn length_of(entry: &DirEntry) -> Option<u64> {
     Some(metadata.len())
 }
 
-/// Whether `entry` is a link to the main file; such a link always shares its sidecar.
+/// Whether `entry` is a link to the main file; such links always share its sidecar.
 fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
     let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
     is_link && main.is_some_and(|main| fs::metadata(entry.path()).is_ok_and(|found| is_same(&found, main)))
 }
 
-/// Fails if the sidecar that `main` is going to replace or remove belongs to another main file.
+/// Fails if the sidecar that `main` would replace or remove belongs to another main file.
 ///
 /// # Errors
 /// `Invalid`, with the name of the other main file; `Io` when the directory cannot be read; `Interrupted`.

@@ -1,9 +1,9 @@
-//! Text, 64 bytes at a time, with one bit for each structural byte.
+//! Text in blocks of 64 bytes, with one bit for each structural byte.
 //!
 //! A scan is compiled once for every processor and once for those with AVX2, which take half the time.
 #![allow(unsafe_code)]
 
-/// Which of 64 bytes are of each kind; the lowest bit is the first byte.
+/// Which of 64 bytes are of each kind; the lowest bit stands for the first byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Block {
     pub quotes: u64,
@@ -15,11 +15,11 @@ pub struct Block {
     pub closes: u64,
 }
 
-/// Instructions that a scan is compiled for.
+/// Instructions for which a scan is compiled.
 pub trait Vectors {
     fn block(bytes: &[u8; 64]) -> Block;
 
-    /// Replaces each bit by the parity of the bits up to it.
+    /// Replaces each bit with the parity of all bits up to it.
     #[inline(always)]
     fn parities(mut bits: u64) -> u64 {
         for shift in [1, 2, 4, 8, 16, 32] {
@@ -36,7 +36,7 @@ pub trait Scan {
     fn scan<V: Vectors>(self) -> Self::Found;
 }
 
-/// Runs a scan with the best instructions that this processor has.
+/// Runs a scan with the best instructions that this processor supports.
 #[inline]
 pub fn scanned<S: Scan>(scan: S) -> S::Found {
     #[cfg(target_arch = "x86_64")]
@@ -50,7 +50,7 @@ pub fn scanned<S: Scan>(scan: S) -> S::Found {
     scan.scan::<Lanes>()
 }
 
-/// The instructions that every processor has.
+/// The instructions that every processor supports.
 pub struct Lanes;
 
 impl Vectors for Lanes {
@@ -69,7 +69,7 @@ impl Vectors for Lanes {
     }
 }
 
-/// Like [`Block`], of 16 bytes.
+/// Like [`Block`], for 16 bytes.
 struct Lane {
     quotes: u16,
     backslashes: u16,
@@ -144,7 +144,7 @@ mod avx2 {
         u64::from(mask.cast_unsigned())
     }
 
-    /// Used in [`scanned`] alone.
+    /// Used only in [`scanned`].
     struct Avx2;
 
     impl Vectors for Avx2 {

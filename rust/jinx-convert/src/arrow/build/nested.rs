@@ -17,7 +17,7 @@ pub(crate) struct StructMembers {
     names: Vec<String>,
     places: HashMap<String, usize>,
     slots: Vec<BuilderSlot>,
-    /// The row in which a member was last seen, to find missing and duplicate ones.
+    /// The row in which a member was last seen, to detect missing and duplicate members.
     seen: Vec<usize>,
     row: usize,
 }
@@ -151,7 +151,7 @@ pub(crate) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<
     }))
 }
 
-/// Lists of `[key, value]`; or a dict, if the keys are strings.
+/// Lists of `[key, value]`, or dicts if the keys are strings.
 struct Maps {
     entries: FieldRef,
     fields: Fields,

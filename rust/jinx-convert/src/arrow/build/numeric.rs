@@ -38,7 +38,7 @@ pub(crate) fn column(data_type: &DataType) -> Result<Box<dyn ColumnBuilder>> {
     })
 }
 
-/// The value as an integer, if its type is an integer; a float is never one.
+/// The value as an integer, if its type is an integer; a float never counts as one.
 fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Some((*value).into()),

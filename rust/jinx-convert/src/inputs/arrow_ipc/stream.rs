@@ -17,7 +17,7 @@ const CONTINUES: u32 = u32::MAX;
 /// Messages that follow one another.
 pub(super) struct Stream {
     input: Input,
-    /// A word that was read already.
+    /// A word that was already read.
     first: Option<u32>,
 }
 
@@ -77,7 +77,7 @@ impl Stream {
         self.input.counter()
     }
 
-    /// `None` at the end of the input.
+    /// The next word; `None` at the end of the input.
     fn word(&mut self) -> Result<Option<u32>> {
         let bytes = self.up_to(4)?;
         match <[u8; 4]>::try_from(bytes.as_slice()) {
@@ -92,7 +92,7 @@ impl Stream {
         if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
     }
 
-    /// Reads at most `length` bytes; memory for them grows as they arrive.
+    /// Reads at most `length` bytes; memory grows only as bytes arrive.
     fn up_to(&mut self, length: u64) -> Result<Vec<u8>> {
         let first = to_usize(length.min(FIRST_RESERVATION_BYTES), "an Arrow message")?;
         let mut bytes = Vec::with_capacity(first);

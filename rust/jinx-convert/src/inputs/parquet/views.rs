@@ -1,4 +1,4 @@
-//! The schema under which binary columns are read as views: pages are then shared instead of copied.
+//! The schema with which binary columns are read as views, so that pages are shared instead of copied.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::sync::Arc;
