@@ -7,7 +7,7 @@ use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::row_events::Payload;
 
-/// The number of bytes that hold the length of the header.
+/// The number of bytes with the length of the header.
 pub const PREFIX_BYTES: usize = 12;
 /// numpy 2 arrays have at most 64 dimensions.
 const MAX_DIMENSIONS: usize = 64;
@@ -21,7 +21,7 @@ pub struct NpyHeader {
     pub descr: String,
     pub fortran: bool,
     pub shape: Vec<u64>,
-    /// Where the elements begin, in bytes.
+    /// The offset of the elements, in bytes.
     pub data_offset: usize,
     /// The size of one element in bytes.
     pub item_size: u64,
@@ -60,7 +60,7 @@ impl NpyHeader {
     }
 }
 
-/// Where the header ends, from the first [`PREFIX_BYTES`] of a payload.
+/// The end of the header, from the first [`PREFIX_BYTES`] of a payload.
 ///
 /// # Errors
 /// `Corrupt` if it is not a `.npy` payload.
@@ -89,7 +89,7 @@ pub fn header_end(prefix: &[u8]) -> Result<usize> {
     Ok(start + length)
 }
 
-/// Parses the header at the start of `prefix`, which must hold all of it.
+/// Parses the header at the start of `prefix`, which must contain all of it.
 ///
 /// # Errors
 /// `Corrupt` for anything that is not a plain array's header, `Unsupported` for structured types.
@@ -166,7 +166,7 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Like [`check_blob`], of a payload from another format: a tensor must also begin as `torch.save` writes it.
+/// Like [`check_blob`], for a payload from another format: a tensor must also begin as `torch.save` writes it.
 ///
 /// # Errors
 /// `Corrupt` for anything else.

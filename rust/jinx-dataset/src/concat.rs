@@ -61,7 +61,7 @@ impl ConcatRows {
         }
     }
 
-    /// The parts that have samples, or all if none has.
+    /// The parts that have samples; all parts if none has any.
     fn telling(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
         self.parts.iter().filter(|part| part.files().samples > 0 || self.files.samples == 0)
     }
@@ -232,7 +232,7 @@ impl Rows for ConcatRows {
         !self.projection.has(name) || self.parts.iter().all(|part| part.hides(name))
     }
 
-    /// Includes columns that some parts hide and others show: the view treats these as its own.
+    /// Includes columns that some parts hide and others show, because the view treats these as its own.
     fn own_names(&self) -> Vec<String> {
         self.own_names.clone()
     }
@@ -389,7 +389,7 @@ fn in_sequence(spans: &[Span], position: u64) -> u64 {
     span.in_all + (position - span.in_part)
 }
 
-/// Returns the columns that at least one part does not take from its files, and whether the parts differ in them.
+/// Returns the columns that any part does not take from its files, and whether the parts differ in these.
 fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     let mut all = Vec::new();
     parts.iter().for_each(|part| add_names(&mut all, part.own_names()));
@@ -411,7 +411,7 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     Ok((all, parts_differ))
 }
 
-/// Concatenates columns; integers of several types become 64-bit ones. `None` if their types differ otherwise.
+/// Concatenates columns; integers of different types become 64-bit. `None` if their types differ otherwise.
 fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
     let is_other = |(column, _): &(ColumnData, u64), first: &ColumnData| {
         (column.dtype, &column.zone) != (first.dtype, &first.zone)

@@ -11,7 +11,7 @@ use jinx_core::value::TreeBuilder;
 use std::sync::Arc;
 
 impl Dataset {
-    /// The schema that the samples were written from, or one inferred from all of them. With `mixed_json`, columns of
+    /// The schema with which the samples were written, or one inferred from all of them. With `mixed_json`, columns of
     /// mixed types count as JSON.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Dataset {
         self.projected(&Schema::new_with_metadata(fields, inferred.metadata().clone()))
     }
 
-    /// The schema as text, as a footer has it. Columns of mixed types count as JSON.
+    /// The schema as text, in the form used in footers. Columns of mixed types count as JSON.
     ///
     /// # Errors
     /// Read errors.

@@ -1,4 +1,4 @@
-//! Views: samples of a base, with additional columns of the view.
+//! Views: samples of a base, plus columns of the view's own.
 
 use crate::column_data::{ColumnData, ColumnPart};
 use crate::dataset::Dataset;
@@ -31,7 +31,7 @@ pub enum Positions {
     /// All samples in the same order.
     Same,
     Memory(Arc<Vec<u64>>),
-    /// In the file of a saved view.
+    /// Stored in the file of a saved view.
     Saved(Arc<ShardRows>),
 }
 
@@ -56,7 +56,7 @@ impl Positions {
     }
 }
 
-/// A view: the columns of a base, followed by its own columns, which hide columns of the same name.
+/// A view: the columns of a base, followed by columns of its own, which hide columns with the same name.
 pub struct ViewRows {
     pub files: Arc<Files>,
     /// The base without the hidden columns.
@@ -75,7 +75,7 @@ pub struct ViewRows {
 }
 
 impl ViewRows {
-    /// `dropped` are columns of the base to hide without a replacement.
+    /// `dropped` are columns of the base that are hidden without a replacement.
     ///
     /// # Errors
     /// Errors from reading the names.
@@ -182,12 +182,12 @@ impl ViewRows {
         Ok(places.map(|i| positions.map_or_else(|| to_u64(i), |positions| positions[i])).collect())
     }
 
-    /// The view's own rows, if they hold the column.
+    /// The view's own rows, if they contain the column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
     }
 
-    /// The rows whose parts of a column are parts of the view: they have its order.
+    /// The rows whose column parts are also parts of the view's column, because they have the same order.
     fn holder_of_parts(&self, path: &[Option<String>]) -> Option<&Arc<dyn Rows>> {
         let own = path.first().and_then(Option::as_deref).and_then(|name| self.holder(name));
         own.or_else(|| matches!(self.positions, Positions::Same).then_some(&self.base))

@@ -122,7 +122,7 @@ pub fn emit_inner(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()>
     Walk { is_marked: true, files: None }.value(&tree.take()?, depth, sink)
 }
 
-/// Adds advice on the two most common mistakes.
+/// Adds advice about the two most common mistakes.
 fn advised(error: Error, line: &[u8]) -> Error {
     let not_json = error.cause() == Cause::Corrupt && error.what().starts_with("not valid JSON");
     let advice = if !not_json {
@@ -143,7 +143,7 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    /// A marked row; its own escape follows the header.
+    /// Emits a marked row; if the row itself is escaped, the escape follows the header.
     fn row(&self, members: &[(String, Value)], depth: usize, sink: &mut impl Sink) -> Result<()> {
         let members = match members {
             [(name, Value::Int(VERSION)), rest @ ..] if name == HEADER => rest,

@@ -1,4 +1,4 @@
-//! Single cells of a column as integers that order like their numbers.
+//! Single cells of a column as integers that sort like their numbers.
 
 use crate::column_data::ColumnData;
 use jinx_core::Result;
@@ -6,7 +6,7 @@ use jinx_core::checked_math::to_u64;
 use jinx_format::read::column_view::{CellNumber, ColumnView};
 use jinx_format::read::columns::ColumnType;
 
-/// How a key stands for a number.
+/// How a key represents a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyKind {
     Int,
@@ -16,7 +16,7 @@ pub(super) enum KeyKind {
 const SIGN: u64 = 1 << 63;
 
 impl KeyKind {
-    /// How the keys of columns of a type are made.
+    /// How keys are made for columns of a type.
     pub(super) fn of(dtype: ColumnType) -> Self {
         if dtype.is_float() { Self::Float } else { Self::Int }
     }
@@ -53,7 +53,7 @@ pub(super) struct Cells<'c> {
 }
 
 impl<'c> Cells<'c> {
-    /// The cells of `column`, whose keys are of a kind. Integers become floats only where these are exact.
+    /// The cells of `column`, with keys of the given kind. Integers become floats only where these are exact.
     ///
     /// # Errors
     /// `Invalid` for strings.

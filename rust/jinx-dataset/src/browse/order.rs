@@ -7,7 +7,7 @@ use jinx_format::ordered_blocks::in_order;
 
 const BUCKETS: usize = 1 << 16;
 
-/// Samples in the order of their numbers; equal ones keep their order, and samples without a number come last.
+/// Samples in the order of their numbers; equal numbers keep their order, and samples without a number come last.
 pub struct SortedPages {
     /// The samples bucket by bucket.
     samples: Vec<u32>,
@@ -18,7 +18,7 @@ pub struct SortedPages {
 }
 
 impl SortedPages {
-    /// Distributes `chosen` samples, or all.
+    /// Distributes the `chosen` samples, or all, over buckets.
     ///
     /// # Errors
     /// `Limit` for more samples than 32 bits count; `Invalid` for a choice from another number of samples; read errors.
@@ -80,18 +80,18 @@ impl SortedPages {
         self.samples.is_empty()
     }
 
-    /// Whether the samples from `start` on are in order already, so that the page needs no numbers.
+    /// Whether the samples from `start` on are already sorted, so that the page needs no numbers.
     pub fn is_ready(&self, start: usize, count: usize) -> bool {
         self.buckets(start, count).all(|bucket| self.is_sorted[bucket])
     }
 
-    /// The samples at `start` and after it.
+    /// The samples from `start` on that fit the page.
     pub fn page(&self, start: usize, count: usize) -> &[u32] {
         let start = start.min(self.len());
         &self.samples[start..self.len().min(start.saturating_add(count))]
     }
 
-    /// Sorts what a page shows, by the numbers from which this was made.
+    /// Sorts the samples of a page, using the numbers from which this was made.
     ///
     /// # Errors
     /// Read errors.
@@ -127,7 +127,7 @@ impl SortedPages {
         index(self.starts[bucket])
     }
 
-    /// The buckets that hold a page.
+    /// The buckets that contain a page.
     fn buckets(&self, start: usize, count: usize) -> std::ops::Range<usize> {
         let end = start.saturating_add(count).min(self.len());
         if start >= end {
@@ -142,7 +142,7 @@ fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Places numbers in buckets, in ascending order.
+/// Assigns numbers to buckets, in ascending order.
 struct Place {
     least: f64,
     /// Buckets per unit.

@@ -1,4 +1,4 @@
-//! Keys of numbers that were read from rows, in few bytes: most such columns are lengths and small integers.
+//! Keys of numbers that were read from rows, in few bytes: most such columns are lengths or small integers.
 
 use crate::browse::cells::{KeyKind, float_key, int_key};
 
@@ -20,7 +20,7 @@ struct Block {
 }
 
 enum Cells {
-    /// Integers, as the difference to the least one.
+    /// Integers, as differences from the smallest one.
     Bytes(i64, Vec<u8>),
     Shorts(i64, Vec<u16>),
     Words(i64, Vec<u32>),
@@ -82,7 +82,7 @@ impl PackedKeys {
         }
     }
 
-    /// All keys, once none follow.
+    /// All keys, once no more follow.
     pub(super) fn finished(mut self) -> Self {
         if !self.open.is_empty() {
             self.close();
@@ -109,7 +109,7 @@ impl PackedKeys {
 }
 
 impl KeyKind {
-    /// The integer of a key, if it stands for one that it can be made from again.
+    /// The integer for a key, if the key can be recovered from it.
     fn integer(self, key: u64) -> Option<i64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
@@ -122,7 +122,7 @@ impl KeyKind {
         }
     }
 
-    /// The key of such an integer.
+    /// The key for such an integer.
     fn key(self, value: i64) -> u64 {
         match self {
             Self::Int => int_key(value),

@@ -1,4 +1,4 @@
-//! Fetches what samples in other places than this machine need, with few requests.
+//! Fetches what samples on other machines need, with few requests.
 
 use crate::shards::shard_list::Shards;
 use jinx_core::Result;
@@ -6,7 +6,7 @@ use jinx_core::io::{Density, Source};
 use jinx_format::read::range_plan::RangePlan;
 use std::collections::BTreeMap;
 
-/// The columns that `wanted` selects of the samples at `positions` will be read soon.
+/// Announces that the columns that `wanted` selects of the samples at `positions` will be read soon.
 pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
     if !shards.has_far() {
         return;

@@ -10,7 +10,7 @@ use jinx_format::own_columns::{field_of, name_of};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 
-/// Scan this many rows for column names.
+/// The number of rows to scan for column names.
 const SCANNED_FOR_NAMES: u64 = 1000;
 
 /// The footer of shard `i` as JSON text.

@@ -33,7 +33,7 @@ impl Block<'_> {
         self.len() == 0
     }
 
-    /// The row at place `i` of the block.
+    /// The row at position `i` of the block.
     pub fn row(&self, i: usize) -> u64 {
         match self {
             Self::Range { start, .. } => start + to_u64(i),
@@ -42,7 +42,7 @@ impl Block<'_> {
     }
 }
 
-/// What an expression needs from a path: its value, its length, or whether it has no value.
+/// What an expression needs to know about a path: its value, its length, or whether it has no value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     value: bool,
@@ -61,7 +61,7 @@ struct PathColumns<'s> {
     asked: Asked,
     values: Option<ChunkedColumn<'s>>,
     lengths: Option<ChunkedColumn<'s>>,
-    /// The type of the values in the rows, if it is narrower than that of the column.
+    /// The type of the values in the rows, if narrower than that of the column.
     narrow: Option<NarrowFloat>,
 }
 
@@ -119,7 +119,7 @@ impl<'s> ShardColumns<'s> {
         Ok(Self { paths: all })
     }
 
-    /// Checks the cells of the rows, which must be done before they are read.
+    /// Checks the cells of the rows; this must be done before they are read.
     ///
     /// # Errors
     /// The errors of [`ChunkedColumn::require`].
@@ -135,7 +135,7 @@ impl<'s> ShardColumns<'s> {
         Ok(())
     }
 
-    /// Whether the columns have everything that the expression needs from a path.
+    /// Whether the columns have everything that the expression needs to know about a path.
     pub fn has(&self, path: usize) -> bool {
         self.paths.get(path).is_some_and(|columns| {
             (!columns.asked.value || columns.values.is_some())
@@ -169,12 +169,12 @@ impl<'s> ShardColumns<'s> {
         })
     }
 
-    /// Whether there is no value at a path, if a column shows this.
+    /// Whether there is no value at a path, if a column can tell.
     pub(crate) fn is_none(&self, path: usize, row: u64) -> Option<bool> {
         self.paths.get(path)?.any().map(|column| !column.is_valid(row))
     }
 
-    /// The answers for the rows that follow from the columns; `None` if the columns give no answer.
+    /// The answers for the rows, as far as the columns determine them; `None` if they determine none.
     pub(crate) fn answers(&self, expression: &Expression, rows: Block<'_>) -> Option<Vec<Truth>> {
         self.condition(expression, &expression.condition, rows)
     }
@@ -258,7 +258,7 @@ impl<'s> ShardColumns<'s> {
         }
     }
 
-    /// Compares numbers with a literal, if the column's type can represent it exactly. Takes one instruction per row.
+    /// Compares numbers with a literal, if the column's type represents it exactly. Takes one instruction per row.
     fn compared(&self, test: &TestKind, rows: Block<'_>) -> Option<Vec<Truth>> {
         let TestKind::Compare(left, comparison, right) = test else { return None };
         let (operand, comparison, literal) = match (left, right) {
@@ -365,7 +365,7 @@ fn each<const WIDTH: usize, N: PartialOrd + Copy>(
     }
 }
 
-/// `None` if one of the rows does not exist.
+/// The answers; `None` if one of the rows does not exist.
 fn answers<const WIDTH: usize>(
     cells: &[[u8; WIDTH]],
     rows: Block<'_>,
@@ -408,12 +408,12 @@ fn not_indexed() -> Error {
 }
 
 impl Expression {
-    /// Whether the expression needs the length of a value.
+    /// Whether the expression needs the length of any value.
     pub fn asks_lengths(&self) -> bool {
         self.asked().iter().any(|asked| asked.length)
     }
 
-    /// What the expression needs from each path.
+    /// What the expression needs to know about each path.
     fn asked(&self) -> Vec<Asked> {
         let mut asked = vec![Asked::default(); self.paths.len()];
         for test in self.tests() {

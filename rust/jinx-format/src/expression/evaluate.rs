@@ -74,7 +74,7 @@ impl Expression {
         }
     }
 
-    /// The answer of one test.
+    /// The answer to one test.
     ///
     /// # Errors
     /// The errors of [`Self::selects`]. The error names the path and shows the test.
@@ -136,7 +136,7 @@ impl Expression {
         self.naming(shown, &paths)
     }
 
-    /// The error with the first of these paths.
+    /// The error, with the first of these paths added.
     fn naming(&self, error: Error, paths: &[usize]) -> Error {
         match paths.first().and_then(|path| self.paths.get(*path)) {
             Some(path) => error.in_column(&path.text),
@@ -192,7 +192,7 @@ fn compare(left: &Cell<'_>, comparison: Comparison, right: &Cell<'_>) -> Result<
     Ok(Truth::of(comparison.holds(order)))
 }
 
-/// Whether a computation fails because of this value, and not because of the other.
+/// Whether a computation fails because of this value, and not the other one.
 fn is_at_fault(value: &Cell<'_>, other: &Cell<'_>) -> bool {
     let size = |cell: &Cell<'_>| match cell {
         Cell::Text(_) | Cell::Other(_) => (3, 0),

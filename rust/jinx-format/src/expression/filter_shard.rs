@@ -17,7 +17,7 @@ use jinx_core::value::TreeBuilder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a path was looked for, and whether any sample has it.
+/// Whether a path was looked up, and whether any sample has it.
 #[derive(Debug, Default)]
 struct Seen {
     looked: AtomicBool,
@@ -33,7 +33,7 @@ pub struct RowFilter<'e> {
 }
 
 impl<'e> RowFilter<'e> {
-    /// `paths` has the names in each path of the expression, in the order of [`Expression::paths`].
+    /// `paths` contains the names in each path of the expression, in the order of [`Expression::paths`].
     pub fn new(expression: &'e Expression, paths: Vec<Vec<String>>) -> Self {
         let seen = paths.iter().map(|_| Seen::default()).collect();
         Self { expression, paths, seen }
@@ -47,7 +47,7 @@ impl<'e> RowFilter<'e> {
         &self.paths
     }
 
-    /// Records that a path was looked for in a sample, and whether it was found.
+    /// Records that a path was looked up in a sample, and whether it was found.
     pub fn note(&self, path: usize, is_there: bool) {
         let Some(seen) = self.seen.get(path) else { return };
         let flag = if is_there { &seen.found } else { &seen.looked };
@@ -57,7 +57,7 @@ impl<'e> RowFilter<'e> {
         }
     }
 
-    /// For each path, whether it was looked for and not found in any sample.
+    /// For each path, whether it was looked up and found in no sample.
     pub fn not_found(&self) -> Vec<bool> {
         let not_found =
             |seen: &Seen| seen.looked.load(Ordering::Relaxed) && !seen.found.load(Ordering::Relaxed);
@@ -160,7 +160,7 @@ fn is_null(value: &FoundValue<'_>) -> bool {
     value.chain.is_none() && Form::of(value.text.first().copied().unwrap_or_default()) == Form::Null
 }
 
-/// A stored value, as the cell that expressions use.
+/// A stored value, as a cell for expressions.
 fn cell_of<'l>(shard: &'l Shard, value: &FoundValue<'l>) -> Result<Cell<'l>> {
     let form = Form::of(value.text.first().copied().unwrap_or_default());
     match value.chain.map(|chain| chain.kind) {

@@ -12,9 +12,9 @@ use jinx_core::io::Content;
 use jinx_core::row_events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
-/// Values from this size on are checked and then copied in blocks. Shorter ones are read once.
+/// Values of at least this size are checked first and then copied in blocks. Shorter ones are read once.
 const STREAMED_BYTES: u64 = 8 << 20;
-/// The first bytes of a file, which tell its type.
+/// The number of first bytes of a file that show its type.
 const MAGIC_BYTES: u64 = 512;
 
 /// A value in the sidecar with at most one codec and a known decoded length.

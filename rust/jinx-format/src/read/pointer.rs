@@ -1,4 +1,4 @@
-//! The place of a value in the sidecar, and the JSON object for it.
+//! The position of a value in the sidecar, and the JSON object that states it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
@@ -15,12 +15,12 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// The bytes in the sidecar, which may have fewer.
+    /// The bytes in the sidecar, which may have fewer bytes than this.
     pub fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.length)
     }
 
-    /// Parses a pointer and the file name of a media value from the text of their object.
+    /// Parses a pointer, and the file name of a media value, from the text of their object.
     pub(crate) fn parse(text: &[u8]) -> Result<(Self, Option<Cow<'_, str>>)> {
         let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
         let mut members = Members::new(text);

@@ -30,11 +30,11 @@ pub struct Shard {
     footer_offset: u64,
     pub(super) index: Array,
     line_hash: Option<Array>,
-    /// For a saved view with positions.
+    /// The positions, for a saved view that has any.
     positions: Option<Array>,
     /// Which of the positions were compared with their checksums.
     pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
-    /// The own columns of a saved view that were used.
+    /// Those of a saved view's own columns that were used.
     pub(super) open_own: Box<[OnceLock<Arc<OpenColumn>>]>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
@@ -51,8 +51,7 @@ impl Shard {
         Self::open_with(path, &|path| options.source(path), options)
     }
 
-    /// Like [`Shard::open`], with `open` for every file, which may be anywhere: see
-    /// [`jinx_core::io::Blocks`].
+    /// Like [`Shard::open`], using `open` for each file, which may be anywhere; see [`jinx_core::io::Blocks`].
     ///
     /// # Errors
     /// The errors of [`Shard::open`].
@@ -85,7 +84,7 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Opens a damaged pair as far as possible: footer and index must be intact, the sidecar need not be.
+    /// Opens a damaged pair as far as possible: footer and index must be intact, but not the sidecar.
     ///
     /// # Errors
     /// All problems, when nothing can be read.
@@ -212,7 +211,7 @@ impl Shard {
         place.map(|place| self.open_array(place, self.footer.num_samples, "positions")).transpose()
     }
 
-    /// For a saved view: the position of its sample `i` in its bases, as one sequence.
+    /// For a saved view: the position of its sample `i` in the sequence of its bases.
     ///
     /// # Errors
     /// `Invalid` past the end; `Corrupt` for a position that the bases do not have, and from `Verify::Full` on for
@@ -257,7 +256,7 @@ impl Shard {
         self.array_bytes(place, expected, what).map(drop).map_err(named)
     }
 
-    /// The number of lines in the file: the samples, or the rows of a view's own columns.
+    /// The number of lines in the file: samples, or rows of a view's own columns.
     pub fn len(&self) -> u64 {
         self.footer.rows()
     }
@@ -290,7 +289,7 @@ impl Shard {
         &self.options.limits
     }
 
-    /// How it was opened.
+    /// The options with which the shard was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
