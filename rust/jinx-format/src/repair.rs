@@ -48,7 +48,7 @@ pub struct RepairReport {
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
-    /// Other damaged parts, which are written again.
+    /// Other damaged parts, which are written anew.
     pub damage: Vec<String>,
     /// The repaired file; `None` for a dry run.
     pub out: Option<PathBuf>,
@@ -95,13 +95,13 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
     Ok(report)
 }
 
-/// Intact rows on their way to the new file.
+/// Intact rows that will be written to the new file.
 #[derive(Default)]
 struct Batch {
     rows: Vec<Value>,
     /// Their lines in the damaged file.
     lines: Vec<u64>,
-    /// The lines of rows that the writer does not accept, though the old reader did.
+    /// The lines of rows that the writer refuses, although the old reader accepted them.
     refused: Vec<(u64, Error)>,
 }
 
@@ -143,7 +143,7 @@ fn path_for(path: &Path) -> PathBuf {
     path.with_file_name(format!("{stem}.repaired.jinx"))
 }
 
-/// The files to read: the pair, or the temporaries of its writer.
+/// The files to read: the pair, or its writer's temporary files.
 fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(stem) = name.strip_suffix(".jinx.tmp") {
@@ -179,7 +179,7 @@ fn require_no_writer(main: &Path) -> Result<()> {
     }
 }
 
-/// A file of another format holds no lines to save.
+/// Refuses a file of another format, which contains no lines to save.
 fn require_kind(main: &Path) -> Result<()> {
     let kind = sniff(main)?;
     // Kinds of file that a few damaged bytes cannot imitate.
@@ -203,11 +203,11 @@ fn require_kind(main: &Path) -> Result<()> {
 /// The readable part of a pair.
 struct Damaged {
     shard: Shard,
-    /// Checksums of the written lines, as far as they are intact.
+    /// Checksums of the written lines, as far as these checksums are intact.
     hashes: Option<LineHashes>,
     /// The number of samples according to the footer.
     expected: Option<u64>,
-    /// The footer is lost: the last lines may be its remains.
+    /// False if the footer is lost, so that the last lines may be its remains.
     has_footer: bool,
     problems: Vec<Error>,
 }
@@ -268,7 +268,7 @@ impl Damaged {
         Ok(Self { shard, hashes, expected, has_footer, problems })
     }
 
-    /// How the repaired pair is written: as before, as far as the footer states it.
+    /// How the repaired pair is written: like the original, as far as its footer says how.
     fn options(&self) -> WriteOptions {
         let footer = self.shard.footer();
         let mut options = WriteOptions {
@@ -409,7 +409,7 @@ fn footer_is_of_view(main: &Path) -> bool {
     footer.is_ok_and(|(footer, _)| footer.view.is_some())
 }
 
-/// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with room for it.
+/// The rules for a file without a footer: a 1.1 sidecar begins with its header, or with space for it.
 fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     let Some(side) = side else { return Ok(FormatVersion::V1_1) };
     let head = side.slice(0, side.len().min(to_u64(MAGIC.len())))?;
@@ -420,7 +420,7 @@ fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     })
 }
 
-/// Whether one of the last lines is the rest of a footer or a trailer.
+/// Whether a line is one of the last and is the rest of a footer or a trailer.
 fn is_remains(text: &[u8]) -> bool {
     let head = &text[..text.len().min(12)];
     let tail = &text[text.len().saturating_sub(28)..];

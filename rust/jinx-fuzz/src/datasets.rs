@@ -1,4 +1,4 @@
-//! Whole datasets of every variant, which targets then damage.
+//! Whole datasets of every kind, which targets then damage.
 
 use super::mutate::Bytes;
 use super::place::{Files, Place};
@@ -85,7 +85,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
     Some(place.files(""))
 }
 
-/// Typed columns of every form, with a missing value each.
+/// Typed columns of every form, each with a missing value.
 fn typed(samples: u64) -> Vec<NewColumn> {
     let count = usize::try_from(samples).unwrap_or(0);
     let validity = (0..count.div_ceil(8)).map(|byte| {

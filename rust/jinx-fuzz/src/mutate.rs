@@ -5,7 +5,7 @@ use super::place::Files;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_format::footer::footer_range;
 
-/// Numbers that may break arithmetic.
+/// Numbers that may break calculations.
 const NUMBERS: [&[u8]; 16] = [
     b"0",
     b"-1",

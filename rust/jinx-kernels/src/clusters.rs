@@ -1,4 +1,4 @@
-//! Groups of positions: positions with equal keys are in one group.
+//! Groups of positions: positions with equal keys are in the same group.
 
 use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};

@@ -8,7 +8,7 @@ use jinx_core::interrupt;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// The decimal logarithm that is written as the probability of `<s>`, which never follows a word.
+/// The decimal logarithm that is written as the probability of `<s>`, which never comes after a word.
 const NEVER: f64 = -99.0;
 
 struct Node {
@@ -18,11 +18,11 @@ struct Node {
     suffix: u32,
     order: usize,
     count: u64,
-    /// The number of different words before it.
+    /// The number of different words that come before it.
     before: u64,
 }
 
-/// Counts of the n-grams of texts.
+/// Counts of the n-grams in texts.
 pub struct Counts {
     order: usize,
     units: Units,
@@ -157,7 +157,7 @@ impl Counts {
     }
 }
 
-/// The estimate for an n-gram: its probability as a word after a context, and its back-off as a context.
+/// The estimates for an n-gram: its probability as a word after a context, and its back-off as a context.
 #[derive(Clone, Default)]
 struct Estimate {
     probability: f64,

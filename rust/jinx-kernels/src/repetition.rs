@@ -9,7 +9,7 @@ use twox_hash::XxHash3_64;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// A place in the table of a `Counter`. It is free unless its round is the current one.
+/// A place in the hash table of a `Counter`. It is free unless its round is the current one.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     key: u64,
@@ -17,15 +17,15 @@ struct Slot {
     round: u32,
 }
 
-/// Counts 64-bit keys in a hash table with open addressing, which is reused for the next text.
+/// Counts 64-bit keys in a hash table with open addressing, which is used again for the next text.
 #[derive(Default)]
 pub struct Counter {
     slots: Vec<Slot>,
-    /// The number of the current text, so that nothing needs to be cleared for the next one.
+    /// The number of the current text, so that nothing has to be cleared for the next one.
     round: u32,
     /// The number of different keys.
     distinct: usize,
-    /// The places of keys that occur more than once.
+    /// The places of keys that occurred more than once.
     repeats: Vec<usize>,
     /// The hashes of the words or characters of the current text.
     hashes: Vec<u64>,
@@ -35,7 +35,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Removes all keys and makes room for `keys` new ones.
+    /// Removes all keys, and makes room for `keys` new ones.
     fn reset(&mut self, keys: usize) {
         let size = (keys.max(8) * 2).next_power_of_two();
         self.round = self.round.wrapping_add(1);

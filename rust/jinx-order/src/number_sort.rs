@@ -15,23 +15,24 @@ use std::path::Path;
 
 /// The number of samples in a part that is sorted at once: their items fit in the processor's cache.
 const PART: u64 = 128 << 10;
-/// The number of samples that are looked at for each part, to divide the samples evenly.
+/// The number of samples per part that are examined to divide the samples evenly.
 const TRIED: u64 = 32;
-/// The minimum number of samples of a share, and the number of samples whose missing keys are sought at once.
+/// The minimum number of samples of a share, and the number of samples that are searched for missing keys at a time.
 const BLOCK: u64 = 8192;
-/// Shares of the samples for each thread, so that all threads end at about the same time.
+/// The number of shares per thread, so that all threads end at about the same time.
 const SHARES: u64 = 8;
-/// Bytes of an item, and a quarter more, since lists have room to spare. Items that are being sorted come to this.
+/// The number of bytes of an item plus a quarter, because lists have spare room. Items that are being sorted come to
+/// this.
 const ITEM_BYTES: u64 = 20;
 
-/// A sample with its key, an integer that has the order of the keys.
+/// A sample with its key, as an integer that sorts like the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyedSample {
     key: u64,
     sample: u64,
 }
 
-/// Consecutive samples, sorted into parts of the output but not within them.
+/// Consecutive samples, divided into parts of the output but not sorted within them.
 struct Share {
     parts: Vec<Vec<KeyedSample>>,
     /// The number of samples without a key.
@@ -41,7 +42,7 @@ struct Share {
 /// The keys of samples.
 pub struct NumberKeys<'k, P> {
     pub column: ColumnView<'k>,
-    /// The place of a sample in the column.
+    /// The position of a sample in the column.
     pub position: P,
     pub samples: u64,
     pub is_descending: bool,
@@ -75,7 +76,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         Ok((list, missing))
     }
 
-    /// The first items of parts that divide the samples about evenly.
+    /// The first items of parts which divide the samples about evenly.
     fn first_items(&self, parts: u64) -> Result<Vec<KeyedSample>> {
         let mut tried = Vec::new();
         if parts > 1 {
@@ -105,8 +106,8 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         Ok(())
     }
 
-    /// For each share of the samples, the items of some consecutive parts, which have these first items; `end` is the
-    /// first item after them.
+    /// For each share of the samples, the items of some consecutive parts, which begin with these first items; `end` is
+    /// the first item after them.
     fn collect(&self, first_items: &[KeyedSample], end: Option<&KeyedSample>) -> Result<Vec<Share>> {
         let Some(start) = first_items.first() else { return Ok(Vec::new()) };
         let threads = usable_cores();
@@ -170,7 +171,7 @@ fn append_sorted(shares: &[Share], list: &mut PositionList) -> Result<()> {
     appended
 }
 
-/// Sorts items by their keys, byte by byte from the lowest; those with the same key keep their order.
+/// Sorts items by their keys, byte by byte from the lowest; items with the same key keep their order.
 fn sorted_by_key(mut items: Vec<KeyedSample>) -> Vec<KeyedSample> {
     let Some(first) = items.first().copied() else { return items };
     let differing_bits = items.iter().fold(0, |bits, item| bits | (item.key ^ first.key));

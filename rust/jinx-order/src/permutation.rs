@@ -5,7 +5,7 @@
 
 use jinx_core::permutation::{self, RoundFunction, mix};
 
-/// The order for a number of samples and a seed.
+/// The order for a given number of samples and a seed.
 pub type Permutation = permutation::Permutation<Finalized, 10>;
 
 /// The upper bits of SplitMix64's finalizer, which depend on every bit of its input.

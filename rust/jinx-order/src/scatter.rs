@@ -23,10 +23,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Entries of a run's list to read at once.
+/// The number of entries of a run's list to read at a time.
 const LIST_BLOCK: u64 = 4096;
 
-/// All runs, and the samples of each.
+/// All runs, with the samples of each.
 pub struct Runs {
     folder: PathBuf,
     pub bounds: Vec<Range<u64>>,
@@ -142,7 +142,7 @@ fn window_of(job: &Rewrite<'_>, total: u64) -> u64 {
     u64::try_from(window).unwrap_or(u64::MAX).max(1)
 }
 
-/// The output's options, without those that runs do not need. Runs have indexed columns only if lines are copied, which
+/// The output's options, except those that runs do not need. Runs have indexed columns only if lines are copied, which
 /// also copies their columns.
 fn run_options(options: &WriteOptions, is_plain: bool) -> WriteOptions {
     WriteOptions {
@@ -171,11 +171,11 @@ struct Worker {
 }
 
 struct RunWriter {
-    /// `None` when the run is finished.
+    /// `None` once the run is finished.
     pair: Option<PairBuilder>,
-    /// Entries of the list that have not been read.
+    /// The entries of the list that were not read yet.
     left: Range<u64>,
-    /// Positions that have been read from the list, in reverse: the next one is last.
+    /// Positions that were read from the list, in reverse, so that the next one is last.
     ahead: Vec<u64>,
 }
 
@@ -217,7 +217,7 @@ impl Worker {
         }
     }
 
-    /// Like [`Self::advance`], one run after another: the lines of a window are close together in the input.
+    /// Like [`Self::advance`], but one run after another: the lines of a window are close together in the input.
     fn advance_lines(&mut self, lines: &PlainLines<'_>, end: u64, runs: &Runs) -> Result<u64> {
         let (mut heads, mut written) = (BinaryHeap::with_capacity(self.heads.len()), 0);
         for Reverse((first, at)) in std::mem::take(&mut self.heads) {
@@ -265,7 +265,7 @@ impl Worker {
     }
 }
 
-/// The files of a run, which only this process reads.
+/// The files of a run, which are read only by this process.
 struct RunFiles {
     path: PathBuf,
     main: File,

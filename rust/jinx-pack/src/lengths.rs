@@ -35,7 +35,7 @@ impl Lengths {
         }
     }
 
-    /// Adds samples with their lengths. All samples of an earlier window must have been taken.
+    /// Adds samples with the given lengths. All samples of an earlier window must have been taken.
     pub fn fill(&mut self, samples: impl Iterator<Item = (u32, u32)>) {
         for (item, length) in samples {
             let length = length as usize;
@@ -73,7 +73,7 @@ impl Lengths {
         item
     }
 
-    /// The sample of this length that `take` takes next. There must be one.
+    /// The sample of this length that the next `take` returns. There must be one.
     pub fn next_of(&self, length: usize) -> u32 {
         self.top[length] - 1
     }
@@ -100,7 +100,7 @@ impl Lengths {
         (2 * longest != sum || self.after(longest) != NONE).then_some(longest)
     }
 
-    /// The longest length, at least `from`, that has the sum `sum` together with a length of `other`.
+    /// The longest length, at least `from`, that adds up to `sum` together with a length of `other`.
     pub fn longest_with(&self, other: &Self, sum: usize, from: usize) -> Option<usize> {
         let longest = self.largest(sum.checked_sub(1)?)?;
         let shift = self.capacity - sum;

@@ -326,7 +326,7 @@ impl Shard {
         self.checked_bounds(i, self.index.entries(i, self.side.as_deref())?)
     }
 
-    /// The start and the end of line `i`, as the index has them.
+    /// The start and end of line `i`, according to the index.
     pub(super) fn checked_bounds(&self, i: u64, [start, end]: [u64; 2]) -> Result<(u64, u64)> {
         if start > end || end > self.footer_offset {
             return Err(
@@ -339,7 +339,7 @@ impl Shard {
         Ok((start, end))
     }
 
-    /// Compares line `i`, with its newline, with its checksum at the file's level of verification.
+    /// Compares line `i`, with its newline, with its checksum, if the file's verification level requires it.
     ///
     /// # Errors
     /// `Corrupt` when they differ.
@@ -353,12 +353,12 @@ impl Shard {
         Err(self.here(Error::corrupt(what), i))
     }
 
-    /// Whether every row of plain JSON Lines holds markers.
+    /// Whether every row of plain JSON Lines contains markers.
     pub(super) fn is_all_marked(&self) -> bool {
         self.options.markers
     }
 
-    /// The keys of the first line that was scanned: `line`, if there was none before.
+    /// The keys of the first line scanned: `line`, if there was none before.
     pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
         self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
@@ -378,7 +378,7 @@ impl Shard {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_deref()))
     }
 
-    /// For a saved view's base of plain JSON lines: the start of each line and the end of the last one, as
+    /// For a base of plain JSON lines in a saved view: the start of each line and the end of the last one, as
     /// little-endian u64.
     ///
     /// # Errors
@@ -389,7 +389,7 @@ impl Shard {
         place.map(|place| self.array_bytes(place, None, "the line offsets of a base")).transpose()
     }
 
-    /// The positions of a saved view that has some.
+    /// The positions of a saved view that has any.
     pub(crate) fn stored_positions(&self) -> Option<Result<Bytes>> {
         Some(self.positions.as_ref()?.bytes(self.side.as_deref()))
     }
@@ -403,7 +403,7 @@ impl Shard {
         self.line_hash.as_ref()?.u64_at(i, self.side.as_deref()).ok()
     }
 
-    /// Names file and sample in an error.
+    /// Adds file and sample to an error.
     pub fn here(&self, error: Error, i: u64) -> Error {
         error.in_sample(i).in_file(self.path())
     }

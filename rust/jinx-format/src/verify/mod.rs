@@ -1,4 +1,4 @@
-//! Checks a whole dataset, continues after a problem, and reports where each one is.
+//! Checks a whole dataset, continuing after problems, and reports where each one is.
 
 mod footer;
 mod layout;
@@ -20,7 +20,7 @@ pub(super) use row::check_row;
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 
-/// Checks the pair, the directory or the JSON Lines file at `path`; an empty list means that every byte is right.
+/// Checks the pair, the directory or the JSON Lines file at `path`; an empty list means that every byte is correct.
 ///
 /// Files of 1.1 are checked to the last bit. Older files have no checksums: only their structure, text and values are
 /// checked.

@@ -1,11 +1,11 @@
-//! A table by the addresses of shared paths, which are looked up for every value.
+//! A hash map keyed by the addresses of shared paths, which are looked up for every value.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub(crate) type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
-/// Mixes one number. Nobody chooses addresses, so nothing stronger is needed.
+/// Hashes one number by mixing its bits. Nobody chooses addresses, so nothing stronger is needed.
 #[derive(Debug, Default)]
 pub(crate) struct AddressHasher(u64);
 

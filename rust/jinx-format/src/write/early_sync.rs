@@ -1,4 +1,4 @@
-//! Syncs a file in the background while it is written, so that the sync at the end is short.
+//! Syncs a file in the background while it is being written, so that the final sync is short.
 
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Writes rows of plain JSON in another order without parsing them. Lines and checksums are copied. The facts for the
+//! Writes plain JSON rows in another order, without parsing them. Lines and checksums are copied. The facts for the
 //! footer come from the source's footer and columns.
 
 use crate::fields::{Fact, FieldInfo, Path};
@@ -23,13 +23,14 @@ use twox_hash::XxHash3_64;
 
 /// The start of `writer` in the footers of our own writers. Their lines have the form that this writer gives them.
 const OUR_WRITER: &str = "jinx-data ";
-/// The approximate size of a block, in bytes of lines.
+/// The approximate size of a block: the number of bytes in its lines.
 const BLOCK_BYTES: u64 = 1 << 20;
 const MIN_BLOCK_ROWS: u64 = 16;
 const MAX_BLOCK_ROWS: u64 = 4096;
 /// The largest array to keep in memory if it is not mapped.
 const MAX_OWNED_BYTES: usize = 1 << 20;
-/// Reads the first and the last byte of this many lines before it copies them, so that the processor fetches them at the same time.
+/// The number of lines whose first and last byte are read before they are copied, so that the processor fetches them at
+/// the same time.
 const TOUCHED: usize = 32;
 
 /// The rows of several shards, as one sequence. Their lines can be written without changes.
@@ -40,7 +41,7 @@ pub struct PlainLines<'s> {
     /// The indexed columns of the output.
     pub(super) columns: Vec<(Arc<Path>, IndexedType)>,
     pub(super) longest: u64,
-    /// The lines of each shard, if they are mapped.
+    /// The lines of each shard, if these are mapped.
     mapped: Vec<Option<Bytes>>,
     block: usize,
 }
@@ -48,23 +49,23 @@ pub struct PlainLines<'s> {
 pub(super) struct PlainShard<'s> {
     pub(super) shard: &'s Shard,
     pub(super) index: Bytes,
-    /// The checksums to compare lines with.
+    /// The checksums with which lines are compared.
     pub(super) hashes: Option<Bytes>,
     pub(super) fields: Vec<PlainField>,
 }
 
-/// A column of a shard whose values are all of one kind, or null.
+/// A column of a shard with values of only one kind, or null.
 pub(super) struct PlainField {
     pub(super) path: Arc<Path>,
     pub(super) kind: &'static str,
-    /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
+    /// Whether rows without a value of this kind have null there. Otherwise, they do not have the column.
     pub(super) has_null: bool,
-    /// The column's place in [`PlainLines::columns`], and its cells.
+    /// The column's index in [`PlainLines::columns`], and its cells.
     pub(super) cells: Option<(usize, IndexedColumn)>,
 }
 
 impl<'s> PlainLines<'s> {
-    /// The lines of `shards`, if rows do not change when they are written with `options`.
+    /// The lines of `shards`, if rows stay the same when they are written with `options`.
     ///
     /// # Errors
     /// Errors of reading indexes and columns.
@@ -165,7 +166,7 @@ impl<'s> PlainLines<'s> {
         self.shards.iter().map(|shard| shard.shard.footer_offset()).sum()
     }
 
-    /// Whether no line is longer than the output may have it.
+    /// Whether no line is longer than the output allows.
     pub(super) fn are_short(&self) -> bool {
         self.shards.iter().all(|shard| shard.has_lines_up_to(self.longest))
     }
@@ -184,7 +185,7 @@ impl<'s> PlainLines<'s> {
         self.shards[shard].bounds(row).map(|(start, end)| end - start)
     }
 
-    /// The lengths of the lines of `rows`; `None` if one of them may have another form in the output.
+    /// The lengths of the lines of `rows`; `None` if any of them may change its form in the output.
     ///
     /// # Errors
     /// The errors of [`Self::line_bytes`].
@@ -219,7 +220,7 @@ impl<'s> PlainLines<'s> {
         self.shards[shard].shard.emit_row(row, encoder)
     }
 
-    /// The lines of `rows`; `None` if one of them may have another form in the output.
+    /// The lines of `rows`; `None` if any of them may change its form in the output.
     ///
     /// # Errors
     /// The errors of [`Self::lines`].
@@ -289,8 +290,8 @@ impl<'s> PlainLines<'s> {
         Ok((lines, ends, hashes))
     }
 
-    /// Reads the checksums and both ends of lines in a loop that does nothing else: the processor looks only some
-    /// hundreds of instructions ahead for reads that it can start.
+    /// Reads the checksums and both ends of lines in a loop that does nothing else, because the processor looks only a
+    /// few hundred instructions ahead for reads that it can start.
     fn touch(&self, places: &[(usize, u64)], bounds: &[(u64, u64)]) -> u8 {
         let ([source], [Some(lines)]) = (self.shards.as_slice(), self.mapped.as_slice()) else { return 0 };
         let hashes = source.hashes.as_deref().unwrap_or_default().as_chunks::<8>().0;
@@ -373,7 +374,7 @@ impl PlainShard<'_> {
         hash.map(Some).ok_or_else(missing)
     }
 
-    /// Whether the index ascends, and no line is empty or longer than `longest`.
+    /// Whether the index is ascending, and no line is empty or longer than `longest`.
     fn has_lines_up_to(&self, longest: u64) -> bool {
         let (bounds, _) = self.index.as_chunks::<8>();
         let mut bounds = bounds.iter().map(|bound| u64::from_le_bytes(*bound));
@@ -401,8 +402,8 @@ fn count(field: &FieldInfo, kind: &str) -> u64 {
     field.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default()
 }
 
-/// The kind of all values that are not null, and whether there are nulls. `None` if there are several kinds, or if the
-/// name differs from its key.
+/// The kind of all values except null, and whether there are nulls. `None` if there are several kinds, or if the name
+/// differs from its key.
 fn only_kind(field: &FieldInfo, rows: u64) -> Option<(&'static str, bool)> {
     let [Some(name)] = field.path.as_slice() else { return None };
     if needs_quotes(name) || name.bytes().any(|byte| byte < b' ' || matches!(byte, b'\\' | b'"')) {

@@ -9,7 +9,7 @@ use jinx_core::npy;
 use jinx_core::row_events::{Number, Payload};
 use jinx_core::value::Value;
 
-/// The bytes of `value` under `encoding`, which [`crate::write::infer::Inference`] found.
+/// The bytes of `value` with `encoding`, which [`crate::write::infer::Inference`] has found.
 ///
 /// # Errors
 /// `Mismatch` for a value that does not fit.
@@ -71,7 +71,7 @@ fn number_bytes(dtype: Dtype, number: Number) -> Option<Vec<u8>> {
     })
 }
 
-/// An array of dynamic type and shape from a `.npy` file.
+/// An array of dynamic type and shape, from a `.npy` file.
 fn array(file: &[u8]) -> Result<Vec<u8>> {
     let header = npy::parse_header(file)?;
     header.check_payload(jinx_core::checked_math::to_u64(file.len()))?;

@@ -14,7 +14,7 @@ pub struct ArrayHead {
     pub start: usize,
 }
 
-/// Reads what the column does not fix, and compares the shape with the number of bytes.
+/// Reads what the column does not determine, and compares the shape with the number of bytes.
 ///
 /// # Errors
 /// `Corrupt` for an unknown type, a header that is cut off, or a shape that does not fit the data.
@@ -22,7 +22,7 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
     parse_head(dtype, shape, data, to_u64(data.len()))
 }
 
-/// Like [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
+/// Like [`parse`], using the beginning of a value of `total` bytes; 506 bytes are enough.
 ///
 /// # Errors
 /// The errors of [`parse`].
