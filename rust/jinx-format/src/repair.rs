@@ -420,7 +420,7 @@ fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     })
 }
 
-/// Whether a line is one of the last and is the rest of a footer or a trailer.
+/// Whether one of the last lines is the rest of a footer or a trailer.
 fn is_remains(text: &[u8]) -> bool {
     let head = &text[..text.len().min(12)];
     let tail = &text[text.len().saturating_sub(28)..];

@@ -35,7 +35,7 @@ pub struct LeftOut {
     pub empty: u64,
     /// Left out: over a budget.
     pub oversize: u64,
-    /// Longer than a pack, which has only their first tokens.
+    /// Longer than a pack: the pack contains only the first tokens.
     pub truncated: u64,
 }
 

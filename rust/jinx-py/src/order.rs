@@ -52,8 +52,8 @@ impl Ordering {
     }
 }
 
-/// The number of runs (None: one pass) and the bytes of the temporary files. `values`: the mean size of a sample's values
-/// in sidecars, and the largest sidecar; None for samples in other formats.
+/// The number of runs (None: a single pass) and the size of the temporary files in bytes. `values`: the mean size of a
+/// sample's values in sidecars, and the largest sidecar; None for samples in other formats.
 #[pyfunction]
 pub fn plan_order(
     py: Python<'_>,
@@ -89,7 +89,7 @@ fn finished() -> PyErr {
 
 #[pymethods]
 impl SortKeys {
-    /// `directions`: for each key, whether it descends and whether numbers in strings count as numbers.
+    /// `directions`: for each key, whether its order is descending and whether numbers in strings count as numbers.
     #[new]
     fn new(directions: Vec<(bool, bool)>, folder: PathBuf, memory: u64, drop_missing: bool) -> Self {
         let directions: Vec<Direction> = directions

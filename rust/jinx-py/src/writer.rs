@@ -41,7 +41,7 @@ struct WriterState {
     batch_bytes: usize,
 }
 
-/// Estimates the size of a value in bytes: at least one eighth of its size in a line.
+/// Estimates the size of a value in bytes: at least one eighth of its size in the line.
 fn size_of(value: &Value) -> usize {
     let inner = match value {
         Value::Blob { data, path, .. } => data.len() + path.as_ref().map_or(0, String::len),
@@ -109,7 +109,7 @@ fn closed() -> Error {
 }
 
 impl Writer {
-    /// Waits for the lock without the GIL. Never hold the lock while Python code runs.
+    /// Waits for the lock without holding the GIL. Never hold the lock while Python code runs.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, WriterState> {
         self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
     }

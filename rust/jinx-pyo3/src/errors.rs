@@ -96,7 +96,7 @@ impl Classes {
         })
     }
 
-    /// The classes that `jinx._core` has registered.
+    /// The classes registered by `jinx._core`.
     fn import(py: Python<'_>) -> PyResult<Self> {
         let errors = py.import("jinx.errors")?;
         let class = |name: &str| errors.getattr(name).map(Bound::unbind);
@@ -139,7 +139,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     adopt_panics(module, "jinx.errors")
 }
 
-/// Makes the exception that a panic raises in Python an `InternalError`. `home` is the module it is pickled from.
+/// Converts the exception that a panic raises in Python to an `InternalError`. `home` is the module it is pickled from.
 ///
 /// PyO3 turns a panic in any function or method of this module into a `PanicException`. That class derives from
 /// `BaseException`, so `except Exception` in a data loader's worker does not catch it, and the worker dies.

@@ -1,4 +1,4 @@
-//! The HTTP client of all stores: bounded waits, safe redirects, counted requests.
+//! The HTTP client for all stores: limited waiting times, safe redirects, counted requests.
 
 use crate::process::Process;
 use crate::settings::Settings;
@@ -18,16 +18,16 @@ use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
 const MAX_REDIRECTS: usize = 5;
-/// Machines of a cloud have their credentials here; elsewhere nobody answers.
+/// Cloud machines get their credentials from this address; elsewhere nothing answers there.
 const METADATA_HOST: &str = "169.254.169.254";
 const METADATA_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Connector {
     stall_time: Duration,
-    /// The most of a pause that a store may ask for.
+    /// The maximum pause that a store may request.
     longest_pause: Duration,
-    /// The `Authorization` header of all requests. It is not sent to the hosts of redirects.
+    /// The `Authorization` header for all requests. It is not sent to the hosts of redirects.
     authorization: Option<HeaderValue>,
 }
 
@@ -74,7 +74,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Follows a redirect unless it leads to an unencrypted connection, or from a public host to a private one.
+/// Follows a redirect, unless it leads to an unencrypted connection or from a public host to a private one.
 fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let Some(from) = attempt.previous().last() else { return attempt.follow() };
     if attempt.previous().len() > MAX_REDIRECTS {
@@ -90,7 +90,7 @@ fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     attempt.follow()
 }
 
-/// Whether a host is this machine or one of a private network, by its name alone.
+/// Whether a host is this machine or in a private network, judging only by its name.
 pub(crate) fn is_private(host: &str) -> bool {
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(IpAddr::V4(ip)) => {
@@ -148,12 +148,12 @@ impl HttpService for Counting {
     }
 }
 
-/// Whether a store says that it gets too many requests.
+/// Whether a store reports too many requests.
 fn is_overloaded(status: StatusCode) -> bool {
     matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
 }
 
-/// The pause that an answer asks for: a number of seconds, or a time.
+/// The pause requested by an answer: a number of seconds, or a time.
 fn pause_of(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse::<u64>() {

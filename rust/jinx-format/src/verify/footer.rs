@@ -22,7 +22,7 @@ struct SeenColumn {
     quoted: u64,
     bytes: u64,
     decoded: u64,
-    /// Counts a number, which has no length to compare.
+    /// Whether there are numbers, which have no lengths to compare.
     numbers: bool,
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Compare names one by one for up to this many columns; use hashes for more.
 const FEW_COLUMNS: usize = 32;
-/// Allocate capacity for this many columns first.
+/// Initial capacity, in columns.
 const EXPECTED_COLUMNS: usize = 8;
 
 /// One column: the locations of its name and its value in the line.
@@ -38,7 +38,7 @@ pub struct Row {
     pub line: Vec<u8>,
     /// All columns, once the whole line is scanned.
     columns: OnceLock<Vec<RowColumn>>,
-    /// The columns before the point where the last lookup stopped.
+    /// The columns before the point where the last lookup stopped scanning.
     scanned: Mutex<Vec<RowColumn>>,
 }
 

@@ -177,7 +177,8 @@ impl StoredColumns for MdsSample {
         row.emit_column(column, &mut sink).map(|()| true)
     }
 
-    /// The caller may have drawn on an image. If it still equals the stored one, it is written as its original file.
+    /// The caller may have changed an image in place. If it still equals the stored one, it is written as its original
+    /// file.
     fn is_unchanged(
         &self,
         py: Python<'_>,
@@ -221,7 +222,7 @@ impl StoredColumns for MdsSample {
         })
     }
 
-    /// The decompressed bytes of a sample are as large as its values.
+    /// True if this holds the decompressed bytes of a sample, which take as much memory as its values.
     fn keeps_copy(&self) -> bool {
         self.row.get().is_some_and(ShardRow::has_copy)
     }

@@ -123,8 +123,8 @@ fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
     sink.str(text)
 }
 
-/// Long values are not copied: the sink keeps their object. The object is exactly a `bytes`, never of a subclass that
-/// could run code when it is freed.
+/// Emits bytes without copying long values: the sink keeps a reference to their object. The object is exactly a
+/// `bytes`, never of a subclass that could run code when it is freed.
 fn emit_bytes(payload: Payload, bytes: &Bound<'_, PyBytes>, sink: &mut impl Sink) -> Result<()> {
     let data = bytes.as_bytes();
     if data.len() < SHARED_BYTES {
@@ -276,10 +276,10 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
     Ok(false)
 }
 
-/// The file that a range was last taken from: there are many in one file.
+/// The file of the last emitted range: consecutive ranges are often in the same file.
 static LAST_FILE: Mutex<Option<Arc<Source>>> = Mutex::new(None);
 
-/// Emits bytes of a file, which are read when they are written.
+/// Emits a range of bytes in a file; the bytes are read when they are written.
 fn emit_range(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
     let field = |name| value.getattr(name);
     let place = || -> PyResult<(PathBuf, u64, u64)> {

@@ -253,7 +253,7 @@ impl LazyDict {
         })
     }
 
-    /// Whether the stored columns hold as much memory as the decoded values.
+    /// Whether the stored columns take as much memory as the decoded values.
     pub fn keeps_copy(&self) -> bool {
         self.stored.as_ref().is_some_and(|stored| stored.keeps_copy())
     }

@@ -1,4 +1,4 @@
-//! Columns that Python holds: lists, arrays, and functions of the samples.
+//! Columns held by Python: lists, arrays, and functions of the samples.
 
 use crate::errors::{IntoPy, from_py};
 use crate::objects::build::PyBuilder;
@@ -31,7 +31,7 @@ pub struct MemoryColumns {
 enum Values {
     /// Numbers; reading them runs no Python code.
     Numbers(ColumnData),
-    /// `column[i]` gives the value of sample `i`.
+    /// `column[i]` is the value of sample `i`.
     Python(Py<PyAny>),
 }
 

@@ -1,4 +1,4 @@
-//! The own columns of a view that its file will have as typed arrays.
+//! A view's own columns that its file stores as typed arrays.
 
 use crate::dataset::reader::Reader;
 use crate::errors::IntoPy;
