@@ -95,7 +95,7 @@ def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[
     return value
 
 
-def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # is it 1.1? (versions.md 1, checksums.md)
+def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # and whether it is 1.1 (versions.md, checksums.md)
     table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
     version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
     need(version, "malformed version")

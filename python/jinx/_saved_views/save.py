@@ -226,7 +226,8 @@ def _places(order: bytes | None, start: int, stop: int) -> bytes:
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
     """The columns of the files that the view hides; if files do not list their columns, samples are read."""
     names: dict[str, None] = {}
-    # If no sample of the view has a value in a column of the view's own, its file would not hide the stored column.
+    # A column in `own` that is missing in all samples would not be in the view's file, so the file would show the
+    # column of the base.
     shown = set(column_names(dataset)).difference(own)
     is_plain = dataset._shown_columns is None and dataset._definition is None and not own
     for root in roots:

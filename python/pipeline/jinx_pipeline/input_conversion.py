@@ -31,7 +31,7 @@ class _Pieces:
     """The `engines.driver.Streams` of pieces: the `ConvertWork` knows its pieces, and no row can be left out."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """An empty source, because the work knows what it reads; the first row is the number of the piece."""
+        """An empty source, because the work itself knows what to read; the task's first row is its piece number."""
         return Source(), replace(task, first=task.block)
 
     def named(self, node: str, bad: BadRow) -> BadRow:

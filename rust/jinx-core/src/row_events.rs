@@ -90,7 +90,7 @@ pub struct StoredValue<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub enum StoredKind<'a> {
-    /// Whether it decodes to a string.
+    /// A string, with its decoded text.
     Str(&'a str),
     Blob(Payload),
 }

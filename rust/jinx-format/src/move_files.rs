@@ -15,8 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Moves a main file and its sidecar; to another file system, by copying them. A sidecar that another main file needs
-/// keeps its old name as well.
+/// Moves a main file and its sidecar, by copying them if the target is on another file system. A sidecar that another
+/// main file needs keeps its old name as well.
 ///
 /// # Errors
 /// `Mismatch` when the sidecar is missing; the errors of [`PairLock::take`], [`PairWriter::begin`] and

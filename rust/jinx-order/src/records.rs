@@ -17,8 +17,8 @@ const HEAD_BYTES: usize = 16;
 const PLACE_BYTES: usize = 4;
 /// The maximum number of bytes of a length.
 const LENGTH_BYTES: usize = 5;
-/// A line end before each piece, because pieces are in a file that will be a dataset. `jinx repair` must not take their
-/// lines for those of the dataset if the writer is killed.
+/// A line end before each piece, because the pieces are stored in the file that becomes a dataset. `jinx repair` must
+/// not take their lines for those of the dataset if the writer is killed.
 const LINE_END: u8 = 0;
 
 /// A cell of one of [`LineArrays::arrays`].

@@ -190,7 +190,7 @@ fn comparable(column: ColumnData) -> Result<ColumnData> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
-    // Inputs may have other codes, and other units of time: compare the values that samples show.
+    // Codes and units of time may differ between inputs, so compare the values that samples have.
     column.with_plain_strings()
 }
 

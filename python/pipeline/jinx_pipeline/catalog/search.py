@@ -16,7 +16,7 @@ _K1: Final = 1.2
 _B: Final = 0.6
 _WORD: Final = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]+")
 _MAX_QUERY: Final = 2_000
-# Separators between the wishes of a request such as "drop short texts and near duplicates".
+# Separators between the parts of a request such as "drop short texts and near duplicates".
 _BETWEEN_WISHES: Final = re.compile(r"[,;.]\s|\n|\b(?:and|then|but|also)\b", re.IGNORECASE)
 _MAX_WISHES: Final = 8
 # Words of requests to drop or keep samples; operators that decide about samples then get a higher score.
@@ -157,7 +157,7 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
     index = _index(tuple(names()))
     query = query[:_MAX_QUERY]
     wishes = [part for part in _BETWEEN_WISHES.split(query) if _query_terms(part)][:_MAX_WISHES]
-    asked = [query] if len(wishes) < 2 else [*wishes, query]  # noqa: PLR2004 - the first word may apply to all wishes
+    asked = [query] if len(wishes) < 2 else [*wishes, query]  # noqa: PLR2004 - the first word may apply to all parts
     is_deciding = not _DECIDING.isdisjoint(_WORD.findall(query.lower()))
     scores = [
         {name: index.score(name, terms, is_deciding=is_deciding) for name in index.documents if name not in without}
@@ -167,7 +167,7 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
         sorted((name for name, score in one.items() if score > 0), key=lambda name: (-one[name], name))
         for one in scores
     ]
-    # The best results for each wish come first, so that no wish hides another.
+    # The best results for each part of the request come first, so that each part is represented.
     best = dict.fromkeys(name for rank in zip_longest(*ranked) for name in rank if name is not None)
     return [Found(name, max(one[name] for one in scores), described(name)) for name in islice(best, limit)]
 

@@ -87,7 +87,7 @@ class LookWork(KeyWork):
         return self.keys.looks
 
     def write(self, file: IO[bytes], number: int) -> None:
-        """Write the result of a look, as Arrow IPC."""
+        """Write the result of the operator's `look` as Arrow IPC."""
         table = self.operator.look(self.keys, number).combine_chunks()
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)

@@ -79,7 +79,7 @@ def cut(rows: int, rows_per_block: int) -> list[int]:
 
 
 def cut_groups(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> list[int]:
-    """Groups of each block: as many as fit into the rows of a block, but at least one.
+    """The number of groups in each block: as many as fit into the rows of a block, but at least one.
 
     Args:
         bounds: The first row of each group among the rows of all groups, and the end; int64 of shape (groups + 1,).

@@ -86,8 +86,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
     if export.typed_stats and STATS in view.column_names:
         view = _with_typed_stats(view, [path for path in writer.get("indexed", ()) if path.startswith(f"{STATS}.")])
-    # The inputs store their own `meta`. The plan says which values the lengths were counted from; the parts do not,
-    # because they also contain unchanged columns of an input that is a view.
+    # The `meta` of the inputs is kept. Which values the lengths were counted from is taken from the plan, not from the
+    # parts: parts also contain unchanged columns of an input that is a view.
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
     meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())

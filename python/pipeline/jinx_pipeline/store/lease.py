@@ -165,7 +165,7 @@ def _is_dead(holder: _Holder) -> bool:
 
 
 def lock_at(path: Path, text: str = "") -> FileLock | Lease:
-    """A lock on a file, or on the object for which its path stands.
+    """A lock on a file, or on an object if the path stands for its URL.
 
     Raises:
         LockedError: Another process holds it.

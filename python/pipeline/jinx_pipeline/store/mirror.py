@@ -134,7 +134,7 @@ def readable(path: str | os.PathLike[str]) -> str:
 
 
 def exists(path: Path) -> bool:
-    """Whether a file exists, or the object for which its path stands."""
+    """Whether a file exists, or an object if the path stands for its URL."""
     url = url_of(path)
     return path.exists() if url is None else patiently(lambda: object_store().exists(url))
 

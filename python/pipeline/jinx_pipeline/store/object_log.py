@@ -115,7 +115,7 @@ class ObjectLog:
                 if data is None:
                     raise OSError(f"{self._url(self._objects)} is gone")
                 self._keep(data)
-            # The reading threads keep freed memory, as much as the records of the log will need.
+            # The threads that read keep freed memory, which can be as much as the records of the log need.
             give_freed_memory_back()
         # A listing may be out of date, so look for later objects.
         while (data := self._get(self._objects)) is not None:

@@ -270,7 +270,7 @@ class ViewWriter(PartWriter):
         # Columns that no row changed are shown from the base.
         written = [name for name in names if unchanged[name] < len(rows)]
         own = [name for name in written if removed[name] < len(rows)]
-        # If the base is a view that has columns of its own, these are written in their place.
+        # If the base is a view, the written columns replace columns of the view with the same names.
         replaced = self._base._own_columns()
         dropped = [
             name for name in written if name in replaced or (name not in own and name in self._base.column_names)

@@ -84,7 +84,7 @@ impl Npy {
         Ok(Self { element, dimensions: Vec::new(), body })
     }
 
-    /// Element number `at` of the body; numbers that Python has types for become such numbers.
+    /// Element number `at` of the body, as a plain Python number if it fits into one.
     pub(crate) fn value(&self, at: usize) -> Value {
         let size = self.element.bytes();
         let bytes = at.checked_mul(size).and_then(|start| self.body.get(start..start.checked_add(size)?));

@@ -105,7 +105,7 @@ impl Expression {
                         break;
                     }
                 }
-                // For a missing value, even an empty list gives unknown.
+                // For a missing value, the result is unknown, even if the list is empty.
                 Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
             }),
             TestKind::Search(search, text, part) => self.text_of(text, sample).and_then(|text| {

@@ -166,7 +166,7 @@ pub(super) struct OpenColumn {
 }
 
 impl ChunkedColumn<'_> {
-    /// Compares the chunks with these rows with their checksums, each chunk once. Rows past the end have none.
+    /// Checks the chunks that contain these rows against their checksums, each chunk once. Rows past the end have none.
     ///
     /// # Errors
     /// `Corrupt` for a chunk that does not match.

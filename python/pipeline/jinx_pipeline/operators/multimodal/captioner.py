@@ -177,7 +177,7 @@ class Captioner(CandidateSplitter):
             prompt=self.prompt,
             max_new_tokens=self.max_new_tokens,
         )
-        # The captions of a video's frames are joined to one text.
+        # The captions of a video's frames are joined into one text.
         return [[". ".join(one) for one in zip(*of_medium, strict=True)] for of_medium in found]
 
 
