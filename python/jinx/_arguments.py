@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong type or value is refused with the argument's name."""
+"""Checks arguments; an error about a wrong type or value names the argument."""
 
 import operator
 import sys

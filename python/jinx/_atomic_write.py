@@ -1,4 +1,4 @@
-"""Writes files that appear complete or not at all."""
+"""Writes files so that they appear complete or not at all."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def published(path: str | os.PathLike[str]) -> Generator[str]:
-    """A temporary name to write to; the file is renamed to `path` when the block ends without an error."""
+    """Yield a temporary name to write to; the file is renamed to `path` when the block ends without an error."""
     target = Path(os.fsdecode(path))
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".jinx-") as work:
         temporary = Path(work) / target.name

@@ -1,4 +1,4 @@
-"""A digest of a function of the user: of its code, and of the values that the code uses."""
+"""A digest of a user function: of its code, and of the values that the code uses."""
 
 import copyreg
 import dis
@@ -24,7 +24,7 @@ _ABOUT_CLASSES = frozenset(
         "__doc__",
         "__firstlineno__",
         "__module__",
-        "__slotnames__",  # pickle keeps them there
+        "__slotnames__",  # pickle stores slot names here
         "__static_attributes__",
         "__weakref__",
         "_abc_impl",
@@ -41,7 +41,7 @@ def _installed() -> tuple[str, ...]:
 
 
 class NoStableFormError(Exception):
-    """A value that cannot be told from others in another process: an open file, a lock, a connection."""
+    """A value that cannot be identified in another process: an open file, a lock, a connection."""
 
 
 def code_digest(function: Callable[..., Any]) -> str:
@@ -69,7 +69,7 @@ class _Digest:
         self._open: list[int] = []
 
     def of(self, value: Any, name: str) -> str:
-        """The digest of a value that the user knows by a name."""
+        """The digest of a value; `name` is what the user calls it, for messages."""
         if value is None or type(value) in _ATOMS:
             return _hash(type(value).__name__, repr(value))
         if id(value) in self._open:  # the value contains itself
@@ -95,7 +95,7 @@ class _Digest:
         return [type(values).__name__, *sorted(self.of(value, name) for value in values)]
 
     def _of_dict(self, values: Any, name: str) -> list[str]:
-        # The order counts: code that iterates over a dict sees it.
+        # Order matters: code that iterates over a dict depends on it.
         return [type(values).__name__, *(self.of(key, name) + self.of(value, name) for key, value in values.items())]
 
     def _of_method(self, method: types.MethodType, name: str) -> list[str]:
@@ -119,7 +119,7 @@ class _Digest:
         where, code = [digested_name(function.__module__), function.__qualname__], function.__code__
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         closed = [self.of(_content(cell), free) for free, cell in cells]
-        if is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
+        if is_installed(function.__module__):  # a decorator's wrapper may close over a user function
             return ["function", *where, *closed]
         values = function.__globals__
         read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
@@ -139,7 +139,7 @@ class _Digest:
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
         if not isinstance(value, types.ModuleType) or is_installed(value.__name__):
             return self.of(value, name)
-        # The names in a module of the user that the code may use.
+        # The names from a user module that the code may use.
         read = [(member, vars(value)[member]) for member in sorted(members) if member in vars(value)]
         return _hash(value.__name__, *(member + self.of(content, f"{name}.{member}") for member, content in read))
 
@@ -157,7 +157,7 @@ class _Digest:
         return ["class", *where, *bases, *members]
 
     def _of_object(self, value: Any, name: str) -> list[str]:
-        """What pickle would keep of an object, part by part: the bytes of a pickle depend on more than its values."""
+        """What pickle would store of an object, part by part: the bytes of a pickle depend on more than its values."""
         kind = _type(value)
         if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | None):
             return ["builtin", digested_name(value.__module__), value.__qualname__]
@@ -168,7 +168,7 @@ class _Digest:
             raise
         except Exception as error:
             raise NoStableFormError(f"{name}, of type {kind.__module__}.{kind.__qualname__}") from error
-        if isinstance(reduced, str):  # an object that its module holds under this name, perhaps a wrapped function
+        if isinstance(reduced, str):  # an object that its module holds under this name; it may be a wrapped function
             within = getattr(value, "__wrapped__", None)
             return ["object", digested_name(getattr(value, "__module__", None)), reduced, self.of(within, name)]
         parts: list[Any] = [list(part) if hasattr(part, "__next__") else part for part in reduced]
@@ -197,7 +197,7 @@ def _hash(*parts: str) -> str:
 
 
 def _type(value: Any) -> type[Any]:
-    return type(value)  # pyright: ignore[reportUnknownVariableType] - of any value
+    return type(value)  # pyright: ignore[reportUnknownVariableType] - a value of any type
 
 
 def _content(cell: types.CellType) -> Any:
@@ -229,7 +229,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
-    """The modules that a function imports when it runs, and names in them, which may be modules, too."""
+    """The modules that a function imports when it runs, and names in them, which may also be modules."""
     for inner in _codes_in(code):
         before: list[Any] = [0, None]
         for instruction in dis.get_instructions(inner):
@@ -238,13 +238,13 @@ def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
                 try:
                     module = resolve_name("." * level + instruction.argval, package)
                 except ImportError:
-                    continue  # the function will raise it, too
+                    continue  # the function will raise this error too
                 yield from (module, *(f"{module}.{name}" for name in names or ()))
             before = [before[1], instruction.argval]
 
 
 def _file_of_user(module: str) -> str | None:
-    """The file of a module, found without importing it; None if there is none, or if it counts by its name."""
+    """The file of a module, found without importing it; None if there is none, or if only the module's name counts."""
     parts = module.split(".")
     found, places = None, None
     for end in range(1, len(parts) + 1):
@@ -270,7 +270,7 @@ def digested_name(module: str | None) -> str:
 
 
 def is_installed(module: str | None) -> bool:
-    """Whether a module counts by its name: it is ours, part of Python, or of an installed package."""
+    """Whether only a module's name counts: it is ours, part of Python, or part of an installed package."""
     if (module or "").partition(".")[0] in _OURS:
         return True
     file = getattr(sys.modules.get(module or ""), "__file__", None)

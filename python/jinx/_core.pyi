@@ -70,7 +70,7 @@ class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.Mut
     def __reversed__(self) -> Iterator[str]: ...
     def __or__(self, value: Mapping[str, Any], /) -> dict[str, Any]: ...
     def __ror__(self, value: Mapping[str, Any], /) -> dict[str, Any]: ...
-    def __ior__(self, value: Any, /) -> Self: ...  # type: ignore[misc]  # in place, it stays a LazyDict
+    def __ior__(self, value: Any, /) -> Self: ...  # type: ignore[misc]  # changed in place, so it stays a LazyDict
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any) -> Self: ...
     def keys(self) -> KeysView[str]:
@@ -117,11 +117,12 @@ class Batches:
         depth: int,
         blocks: tuple[Sequence[int], int, int, int, int] | None = None,
     ) -> Self:
-        """`blocks`: the starts of blocks, samples of a block, blocks that are mixed, samples read before, ranks."""
+        """`blocks`: the starts of the blocks, samples per block, number of blocks that are mixed, samples read before,
+        ranks."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[tuple[int, Any]]:
-        """For each sample of the next batch its index, and the sample or the error of reading it."""
+        """For each sample of the next batch, its index, and the sample or the error from reading it."""
 
 @final
 class Positions:
@@ -139,21 +140,22 @@ class Rows:
     @property
     def samples(self) -> int: ...
     def lists_columns(self) -> bool:
-        """Whether the column names are complete; if not, only the samples show all names."""
+        """Whether the column names are complete; if not, only the samples show all of them."""
     def whole(self) -> Rows:
-        """The same rows with the columns that a view hides."""
+        """The same rows, including the columns that a view hides."""
     def identities(self) -> list[tuple[int, str]]:
-        """(samples, identity) of every file: its id; or for a file without an id its size, time and a hash of its
-        ends."""
+        """(number of samples, identity) of every file: its id or, for a file without one, its size, time and a hash of
+        its ends."""
     def base_ids(self) -> list[tuple[int, str]]:
-        """(samples, id) of every file as a saved view names it; MismatchError if a file without an id was changed."""
+        """(number of samples, id) of every file, as a saved view stores them; MismatchError if a file without an id has
+        changed."""
     def content_hash(self, file: int) -> str:
-        """xxh3-128 of a main file or a file of JSON lines as it was opened, as 32 hex digits."""
+        """xxh3-128 of a main file or JSON lines file as it was when opened, as 32 hex digits."""
     def column_names(self) -> list[str]: ...
     def read_sidecar(self, file: int, offset: int, length: int) -> bytes:
-        """Bytes of the sidecar of a file, as it was opened; they are not compared with a checksum."""
+        """Bytes from the sidecar of a file, as it was when opened, without comparing a checksum."""
     def fetch_all(self) -> int:
-        """Read all files at URLs once; the number of bytes."""
+        """Read all files at URLs once; returns the number of bytes."""
     def line_offsets(self, file: int) -> bytes:
         """For plain JSON lines: the start of each line of a file and the end of the last one, as little-endian u64."""
 
@@ -204,7 +206,7 @@ class Reader:
         definition: Any = ...,
         options: Mapping[str, Any] = ...,
     ) -> Self:
-        """The same shards under another view; arguments that are not given stay unchanged. `indices` are positions
+        """The same shards with another view; arguments that are not given stay unchanged. `indices` are positions
         over all shards (not relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or
         None for all samples in order. `rows` replaces the shards, `definition` says what Python makes these rows of,
         and `options` how they were opened if not as the present ones were."""
@@ -230,7 +232,7 @@ class Reader:
         """The files below all views, the positions of the view's samples in these files (little-endian u64, or None
         for all in order), and the columns that the files do not have."""
     def _root_files(self) -> list[Rows]:
-        """The files of `_roots` alone: the positions of a long view take time."""
+        """Only the files of `_roots`, because the positions of a long view take time."""
     def _own_columns(self) -> list[str]:
         """The columns that the files of `_roots` do not have."""
     @property
@@ -245,7 +247,7 @@ class Reader:
     def _identities(self) -> list[tuple[int, str]]:
         """(samples, id) of every shard; the id is "" if a file has none."""
     def _reopened(self, *, verify: str = ..., value_head: int = ...) -> Rows:
-        """The same rows, from the same files opened again with other options; changed files are refused."""
+        """The same rows from the same files, opened again with other options; fails if the files have changed."""
     def _base_len(self) -> int: ...
     def _close(self) -> None:
         """Close the files for all views, iterators and samples over them."""
@@ -256,8 +258,8 @@ class Reader:
         """(dtype, data, validity bitmap, utf8 offsets, numbers of each vector, whether the type is the column's own,
         codes of strings) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
-        """The same as from the index, but read from rows, in parallel, in view order, without decoding media. Also
-        returns whether any sample has a value at the path, even null."""
+        """Like `_column`, but read from the rows, in parallel and in the order of the view, without decoding media.
+        Also returns whether any sample has a value at the path, even null."""
     def _filter(
         self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
     ) -> tuple[Positions, list[bool]]:
@@ -271,17 +273,17 @@ class Reader:
         """For each sample of the view, the approximate number of bytes that it takes in a JINX file, as
         little-endian u64."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text; members that 1.1 added are absent or null for 1.0 files."""
+        """A shard's footer as JSON text; entries that 1.1 added are absent or null for 1.0 files."""
     def _stored_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _facts(self) -> str | None:
-        """The combined facts of the footers of all files, as JSON; None unless these are JINX files without views."""
+        """The combined facts from the footers of all files, as JSON; None unless these are JINX files without views."""
     def _assume(self, facts: str) -> None:
-        """Use the result of `_facts` for the same files, perhaps from another process, so that no file is opened for
-        it."""
+        """Use the result of `_facts` for the same files, even from another process, so that no file has to be opened
+        for it."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
-        """An `arrow_array_stream` PyCapsule over the view."""
+        """An `arrow_array_stream` PyCapsule of the view."""
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
     def _path_stats(self) -> list[dict[str, Any]]:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
@@ -289,7 +291,7 @@ class Reader:
 
 @final
 class MdsShard:
-    """One raw or sample-compressed MDS shard, for readers whose datasets belong to another library."""
+    """One MDS shard, uncompressed or compressed by sample, for readers whose datasets belong to another library."""
 
     def __new__(
         cls,
@@ -384,8 +386,8 @@ class Writer:
         table: object | None,
         own_only: bool,
     ) -> None:
-        """Copies samples at positions over all shards (little-endian u64) as they are stored, without the `hidden`
-        columns, but with the columns in `own` and in the Arrow stream `table`. `own_only`: only columns that files
+        """Copies samples at positions over all shards (little-endian u64) as they are stored; without the `hidden`
+        columns, and with the columns in `own` and in the Arrow stream `table`. `own_only`: only columns that files
         lack."""
     def close(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
@@ -404,20 +406,22 @@ class Ordering:
     def unchanged(samples: int) -> Ordering: ...
     def __len__(self) -> int: ...
     def positions(self, start: int, stop: int) -> bytes:
-        """The samples at the places start..stop, as little-endian u64."""
+        """The samples at the places start..stop of the order, as little-endian u64."""
 
 @final
 class SortKeys:
-    """Sorts by keys, added in the samples' order. `directions`: whether each key descends, and is in natural order."""
+    """Sorts by keys, which are added in the order of the samples. `directions`: whether each key descends, and is in
+    natural order."""
 
     def __new__(cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool) -> Self: ...
     def add_paths(self, reader: Reader, keys: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
-        """Adds the values ("value") or lengths ("length") at paths in a view; says whether any sample has each path."""
+        """Adds the values ("value") or lengths ("length") at paths in a view; returns whether any sample has each
+        path."""
     def add_values(self, values: Sequence[Any]) -> None: ...
     def finish(self) -> tuple[Ordering, int]: ...
 
 def plan_order(samples: int, bytes: int, memory: int, values: tuple[int, Path] | None) -> tuple[int | None, int]:
-    """The number of runs (None: one pass), and the bytes of the temporary files.
+    """The number of runs (None: a single pass), and the bytes of the temporary files.
 
     `values`: the mean size of a sample's values in sidecars, and the largest sidecar; None for other formats.
     """
@@ -425,7 +429,8 @@ def plan_order(samples: int, bytes: int, memory: int, values: tuple[int, Path] |
 def reorder(
     target: Writer, reader: Reader, ordering: Ordering, plan: tuple[int | None, int, int], progress: Any
 ) -> int:
-    """Writes a view by a plan (runs, bytes, memory); `progress(done, total)` counts the samples of all passes."""
+    """Writes a view according to a plan (runs, bytes, memory); `progress(done, total)` counts the samples of all
+    passes."""
 
 def convert(
     sources: Sequence[str],
@@ -449,7 +454,7 @@ def convert_arrow(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """The same from an object with `__arrow_c_stream__`."""
+    """Like `convert`, but from an object with `__arrow_c_stream__`."""
 
 def copy_mds(
     roots: Sequence[Rows],
@@ -459,7 +464,7 @@ def copy_mds(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int] | None:
-    """Samples of MDS directories into another one, with their values as they are stored.
+    """Copies the samples of MDS directories to another one, with their values as stored.
 
     None if their shards differ in these columns, or have encodings that the writer does not have.
     """
@@ -472,25 +477,26 @@ def stream(
     markers: bool = False,
     where: str | None = None,
 ) -> Iterator[Any]:
-    """Rows of any input format as plain dicts, those that an expression selects."""
+    """The rows of any input format as plain dicts, or those that an expression selects."""
 
 def take_stream_failure() -> BaseException | None:
-    """The error of the last call of a stream of `Reader._arrow_stream` on this thread; None if it succeeded."""
+    """The error of the last call to a stream of `Reader._arrow_stream` on this thread; None if the call succeeded."""
 
 def parse_path(text: str) -> list[str]:
-    """The names in a dotted path such as `meta.width`; one in double quotes may hold dots: `meta."a.b"`."""
+    """The names in a dotted path such as `meta.width`; a name in double quotes may contain dots: `meta."a.b"`."""
 
 def expression_paths(expression: str) -> list[str]:
-    """The paths in a condition, as they are written; InvalidError with the place where it does not parse."""
+    """The paths in a condition as they are written; InvalidError with the position if it cannot be parsed."""
 
 def sniff(path: str) -> tuple[str, str | None]:
-    """The kind of a file by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""
+    """The kind of a file by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to use for
+    it."""
 
 def read_schema(path: str) -> str:
-    """A Parquet file's Arrow schema as base64 of its IPC message."""
+    """A Parquet file's Arrow schema: its IPC message as base64."""
 
 def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
-    """Shards of a directory: (path, samples, id), by its manifest or by natural order."""
+    """Shards of a directory: (path, samples, id), in the order of its manifest or in natural order."""
 
 @final
 class ObjectStore:
@@ -504,19 +510,19 @@ class ObjectStore:
     def delete(self, urls: Sequence[str]) -> None: ...
 
 def upload(path: str | PathLike[str], url: str, overwrite: bool, options: Mapping[str, Any]) -> None:
-    """Copy a dataset of this machine to a URL, main files last. `options` are those of a reader."""
+    """Copy a dataset from this machine to a URL, main files last. `options` are those of a reader."""
 
 def io_statistics() -> dict[str, int]:
     """What this process has read from stores: requests, failures, fetched_bytes, cached_bytes, read_bytes."""
 
 def cache_directory(directory: str | PathLike[str] | None = None) -> Path | None:
-    """The given directory, or the usual one of the cache; None if it is turned off."""
+    """The given directory, or else the default directory of the cache; None if the cache is turned off."""
 
 def cache_contents(directory: str | PathLike[str]) -> tuple[int, int, int, int]:
-    """The objects, chunks and bytes in a cache, and the most bytes that it may hold."""
+    """The number of objects, chunks and bytes in a cache, and the maximum number of bytes."""
 
 def cache_clear(directory: str | PathLike[str]) -> int:
-    """Remove all that no process uses from a cache; the bytes that became free."""
+    """Remove everything that no process uses from a cache; returns the number of bytes freed."""
 
 def verify(
     path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None
@@ -524,36 +530,38 @@ def verify(
     """Problems of a pair or directory: {"file", "sample", "column", "byte", "cause", "what"}; empty if it is intact."""
 
 def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
-    """As `verify`, for an MDS directory."""
+    """Like `verify`, for an MDS directory."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
     """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""
 
 def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
-    """JSON lines of the samples start..stop of the view, for head and cat."""
+    """JSON lines of the samples start..stop of the view, for `jinx head` and `jinx cat`."""
 
 def json_text(value: Any, binary: bool) -> bytes:
-    """Any value as JSON: with markers for values that JSON cannot hold, or (`binary` false) in a readable form."""
+    """Any value as JSON: with markers for values that JSON cannot represent, or (if `binary` is false) in a readable
+    form."""
 
 def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> LazyDict:
-    """A sample that was pickled."""
+    """A sample from a pickle."""
 
 def clean(directory: str) -> list[str]: ...
 def merge(directory: str) -> tuple[int, int, int, int]: ...
 def mds_directory(path: str, split: str | None) -> str | None:
-    """The MDS directory that a path names: itself, its subdirectory of a split, or the directory of an index.json."""
+    """The MDS directory for a path: itself, its subdirectory for a split, or the directory of an index.json."""
 
 def sidecar_of(main: str) -> Path | None:
-    """The sidecar that goes with a main file; MismatchError when it is missing."""
+    """The sidecar of a main file; MismatchError if it is missing."""
 
 def require_own_sidecar(main: str) -> None:
-    """InvalidError when the sidecar next to `main` is another main file's."""
+    """InvalidError if the sidecar next to `main` belongs to another main file."""
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
 
 @final
 class NewDirectory:
-    """A directory that is filled at a hidden `path` and named by `commit`; `overwrite` replaces JINX files."""
+    """A directory that is filled at a hidden `path` and gets its final name from `commit`; `overwrite` replaces JINX
+    files."""
 
     def __new__(cls, target: str, overwrite: bool) -> Self: ...
     @property
@@ -563,7 +571,7 @@ class NewDirectory:
 
 @final
 class NewFile:
-    """A file with `data` under a hidden name; `commit` gives it its final name and replaces an existing file."""
+    """A file with `data` under a hidden name; `commit` gives it its final name, replacing any existing file."""
 
     def __new__(cls, path: str, data: bytes) -> Self: ...
     def commit(self) -> None: ...
@@ -571,7 +579,8 @@ class NewFile:
 
 @final
 class SeenFingerprints:
-    """A set of at most `limit` fingerprints of 16 bytes; `add` returns 1 for each new fingerprint, otherwise 0."""
+    """A set of at most `limit` fingerprints of 16 bytes; `add` returns 1 for each new fingerprint and 0 for the
+    others."""
 
     def __new__(cls, limit: int) -> Self: ...
     def add(self, fingerprints: bytes) -> bytes: ...
@@ -591,28 +600,30 @@ class ViewNumbers:
         """The numbers ("value") or lengths ("length") at a path; None if the values are not numbers."""
     def __len__(self) -> int: ...
     def range(self) -> tuple[tuple[float, float] | None, int, bool]:
-        """The smallest and largest finite number, or None; the samples without a number; whether all are integers."""
+        """The smallest and largest finite number, or None; how many samples have no number; whether all are
+        integers."""
     def codes(self, edges: Sequence[float]) -> bytes:
-        """For each sample the number of its bin, 255 without a number; `edges` are the lower edges of all bins but the
-        first."""
+        """For each sample the number of its bin, or 255 without a number; `edges` are the lower edges of all bins but
+        the first."""
 
 @final
 class SortedPages:
     """Pages of the samples in the order of their numbers. Equal ones keep their order; missing numbers come last."""
 
     def __new__(cls, numbers: ViewNumbers, chosen: bytes | None, is_descending: bool) -> Self:
-        """`chosen`: only these samples, as bits; see `view_counts`."""
+        """`chosen`: use only these samples, given as bits; see `view_counts`."""
     def page(self, start: int, count: int, numbers: ViewNumbers | None = None) -> bytes | None:
-        """The samples of a page as little-endian u32; None if `numbers` are needed, because it is not sorted yet."""
+        """The samples of a page as little-endian u32; None if it is not sorted yet, so that `numbers` are needed."""
 
 def view_categories(reader: Reader, path: Sequence[str], most: int) -> tuple[list[str], bytes] | None:
-    """The different strings at a path and a code for each sample, 255 without a string; None if there are more than
-    `most`, or other values."""
+    """The different strings at a path, and a code for each sample, 255 without a string; None if there are more than
+    `most` strings or any other values."""
 
 def view_counts(
     columns: Sequence[tuple[bytes, bytes]], among: bytes | None, samples: int
 ) -> tuple[list[list[int]], int]:
-    """For each column the samples of each code that all other columns keep, and how many samples all columns keep.
+    """For each column and each of its codes, the number of samples that all other columns keep; and how many samples
+    all columns keep.
 
     `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose bit is 1, that
     of sample `i` is bit `i % 8`, counted from the lowest, of byte `i // 8`.
@@ -622,18 +633,18 @@ def view_kept(columns: Sequence[tuple[bytes, bytes]], among: bytes | None, sampl
     """The samples that all columns keep, as bits; see `view_counts`."""
 
 def view_search(reader: Reader, word: str, start: int, stop: int, limit: int) -> list[int]:
-    """The first `limit` samples of the view in start..stop that have a string with `word` in it. ASCII letters match in
+    """The first `limit` samples in start..stop of the view that have a string containing `word`. ASCII letters match in
     both cases."""
 
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: str | None) -> Rows:
-    """Datasets as one sequence, with columns from Python (`column[i]`, `column.numbers()`) that hide stored columns
-    of the same name. `lengths` is JSON text with the settings of the lengths among these columns."""
+    """Several datasets as one sequence, with columns from Python (`column[i]`, `column.numbers()`) that hide stored
+    columns of the same name. `lengths` is JSON text with the settings of the lengths among these columns."""
 
 def lengths_after(lengths: str, replaced: Sequence[str]) -> str | None:
-    """The settings of lengths (JSON text) after columns of the samples were replaced; None if no length is left."""
+    """The settings of lengths (JSON text) after columns of the samples were replaced; None if no lengths remain."""
 
 def join(parts: Sequence[Reader]) -> Rows | None:
-    """The rows of several datasets as one, which share the open files; None unless all are JINX files, or all are JSON
+    """The rows of several datasets as one, sharing the open files; None unless all are JINX files, or all are JSON
     lines."""
 
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
@@ -641,14 +652,14 @@ def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
 
 @final
 class TypedColumns:
-    """Own columns of a view that its file will have as typed arrays."""
+    """The columns of a view's own that its file will store as typed arrays."""
 
     @property
     def names(self) -> list[str]:
-        """Their names, in order."""
+        """The names of the columns, in order."""
 
 def typed_columns(dataset: Reader) -> TypedColumns:
-    """Columns that a view adds to its files and whose values are arrays of one type."""
+    """The columns that a view adds to its files and whose values are arrays of one type."""
 
 def view_footer(path: str) -> str | None:
     """The content of a saved view's footer, as JSON text: id, num_samples, rows, base, drop, own,
@@ -658,34 +669,34 @@ def open_view_footer(file: Reader) -> str | None:
     """Like `view_footer`, for the open file of a view."""
 
 def is_view_directory(path: str) -> bool:
-    """Whether a directory holds saved views, as its manifest says."""
+    """Whether a directory contains saved views, according to its manifest."""
 
 def view_files(file: Reader) -> list[Rows]:
-    """Each file of a view by itself: one, or the shards of a directory."""
+    """Each file of a view separately: one, or the shards of a directory."""
 
 def open_base(file: Reader, view: str, base: int, places: Sequence[str] | None) -> Rows:
-    """A base of a saved view, from the first of `places` that has it, or from the path in the view. `view` is the path
-    of the view, and `file` its open file.
+    """A base of a saved view, opened from the first of `places` that has it, or from the path in the view. `view` is
+    the path of the view, and `file` its open file.
 
     MismatchError if no place has the base, or another dataset is there.
     """
 
 def find_base(file: Reader, view: str, base: int) -> str:
-    """The path of a base of a saved view; a damaged base is found too."""
+    """The path of a base of a saved view, even if the base is damaged."""
 
 def base_candidates(base: str, view: str) -> list[str]:
-    """The possible paths of a base on this machine, in the order of search; `base` is its entry in the view's footer
-    as JSON."""
+    """The possible paths of a base on this machine, in search order; `base` is its entry in the view's footer as
+    JSON."""
 
 def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
-    """The id of the first shards of a directory; it does not change when shards are added."""
+    """The id of a directory, made from its first shards; it does not change when shards are added."""
 
 def view_line_offsets(file: Reader, base: int) -> bytes:
-    """The line offsets that a view keeps for a base of plain JSON lines; see `Rows.line_offsets`."""
+    """The line offsets that a view stores for a base of plain JSON lines; see `Rows.line_offsets`."""
 
 def view_set_paths(path: str, id: str, places: str) -> None:
-    """Rewrites the places of the bases of the saved view with this id; `places` is a JSON list of [path, hint], URL or
-    null for each.
+    """Changes where the saved view with this id finds its bases; `places` is a JSON list of [path, hint], URL or null
+    for each.
 
     MismatchError if another dataset has the name.
     """
@@ -711,9 +722,9 @@ def pack(
     epoch: int,
     threads: int,
 ) -> tuple[bytes, bytes, tuple[int, int, int]]:
-    """The packs of an epoch: offsets and positions as little-endian u32, and the numbers of empty, too large and
-    truncated samples. `sizes` are arrays of u32, tokens first; `sources` are (samples, the number that this epoch
-    takes, the number that earlier epochs took modulo the samples).
+    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, the number that this epoch takes, the
+    number that earlier epochs took modulo the samples).
     """
 
 def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:

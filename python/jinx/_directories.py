@@ -12,20 +12,20 @@ from jinx.errors import JinxError, UnsupportedError
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
-# Notes of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
+# Metadata files of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", MANIFEST, _INDEX_OF_MDS}
-# A directory with both files of a pair holds the unfinished work of a pipeline; the second pair is from earlier
-# versions.
+# A directory with both files of a pair is the working directory of an unfinished pipeline run; earlier versions wrote
+# the second pair.
 _OF_WORK = ({"CURRENT", "lock"}, {"journal.jsonl", "lock"})
 
 
 def has_manifest(directory: str) -> bool:
-    """Whether the directory is a JINX dataset that lists its shards; other files in it are not part of the dataset."""
+    """Whether the directory is a JINX dataset that lists its shards: other files in it do not belong to the dataset."""
     return os.path.isfile(os.path.join(directory, MANIFEST))  # noqa: PTH113, PTH118 - str in, str out
 
 
 def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]:
-    """The files of a directory's dataset and their formats, in no order.
+    """The files of a directory's dataset and their formats, in no particular order.
 
     If there is a manifest, these are its shards; otherwise, all files of a known format in the directory and below.
     Files with other suffixes, hidden files and directories, working directories of pipelines, and the notes that
@@ -71,7 +71,7 @@ def _files_of_one_format(directory: str, format: str | None) -> list[tuple[str, 
 
 
 def refuse_mixed(directory: str) -> None:
-    """Refuse a directory of JINX files that also holds data which would not be read.
+    """Refuse a directory of JINX files that also contains data which would not be read.
 
     Raises:
         ValueError: See `files_in`. Views among the files are found when they are opened.
@@ -84,7 +84,7 @@ def refuse_mixed(directory: str) -> None:
 
 
 def refuse_views_among(place: str, files: Sequence[str]) -> None:
-    """Refuse saved views among files that are not, since a view may show the samples of the other files once more.
+    """Refuse a mixture of saved views and other files, because a view may show the samples of those files again.
 
     Args:
         place: The directory or pattern that stands for the files.
@@ -119,7 +119,7 @@ def _is_view(path: str) -> bool:
     try:
         return _core.view_footer(path) is not None
     except (JinxError, OSError):
-        return False  # an error when it is opened
+        return False  # opening it reports the error
 
 
 def _shards(directory: str) -> list[tuple[str, str]]:
@@ -143,23 +143,23 @@ def _walk(directory: str) -> list[tuple[str, str]]:
 
 
 def _refuse_endless(path: str) -> None:
-    """Refuse files that may never end or that wait for a writer.
+    """Refuse files that may never end, or that wait for a writer.
 
     Raises:
         ValueError: The file is a pipe or a device.
     """
-    with suppress(OSError):  # a broken link is an error when it is opened
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - str in
+    with suppress(OSError):  # opening a broken link reports the error
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - path is a str
             raise ValueError(f"{path}: this is a pipe or a device; in a directory, regular files are read")
 
 
 def _raise(error: OSError) -> NoReturn:
-    """Raise the error of a directory that cannot be listed: it is never left out silently, since it may hold data."""
+    """Raise the error of a directory that cannot be listed: leaving it out silently could lose data."""
     raise error
 
 
 def _without_notes(names: Sequence[str]) -> list[str]:
-    """The names, except hidden files and files that `datasets` keeps next to its data: notes, results of `map`."""
+    """The names without hidden files and files that `datasets` keeps next to its data: metadata, results of `map`."""
     has_caches = "dataset_info.json" in names
     return [
         name

@@ -36,7 +36,7 @@ def _said_by(file: str | os.PathLike[str]) -> int:
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - str in
             if name.endswith(".gz"):
-                opened.seek(-4, os.SEEK_END)  # the size modulo 2**32
+                opened.seek(-4, os.SEEK_END)  # gzip stores the size modulo 2**32
                 return int.from_bytes(opened.read(4), "little")
             return _said_by_frame(opened.read(18)) if name.endswith((".zst", ".zstd")) else 0
     except OSError:  # the file is too short; reading it reports the error
@@ -55,8 +55,8 @@ def _said_by_frame(head: bytes) -> int:
 
 
 def free_bytes(path: str) -> int:
-    """Bytes that can be written to the file system that holds `path`, or will hold it."""
-    # Links to directories are followed to the disk that will hold the file; a link at `path` itself will be replaced.
+    """The bytes that can still be written to the file system where `path` is or will be."""
+    # Links to directories are followed to the disk that will hold the file; a link at `path` itself is replaced.
     is_directory = os.path.isdir(path)  # noqa: PTH112 - str in
     directory = os.path.realpath(path if is_directory else os.path.dirname(os.path.abspath(path)))  # noqa: PTH100, PTH120
     while not os.path.exists(directory):  # noqa: PTH110 - str in, str out

@@ -11,7 +11,7 @@ _SECONDS = 30
 
 
 def hub_url(url: str) -> str:
-    """The URL of a path on the Hub, at the commit that its revision names now: later commits change nothing.
+    """The URL of a path on the Hub, fixed to the current commit of its revision: later commits change nothing.
 
     Raises:
         InvalidError: The URL names no dataset.
@@ -28,7 +28,7 @@ def hub_url(url: str) -> str:
 
 
 def token() -> str | None:
-    """The user's token, where `huggingface_hub` keeps it."""
+    """The user's token, from where `huggingface_hub` stores it."""
     given = os.environ.get("HF_TOKEN")
     if given:
         return given

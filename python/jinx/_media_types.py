@@ -14,7 +14,7 @@ _SUFFIXES = (
 
 
 def media_bytes(value: Any) -> bytes | None:
-    """The bytes of a binary value, or of Hugging Face's dict of a media file and its path."""
+    """The bytes of a binary value, or of a dict with a media file and its path, as Hugging Face stores it."""
     if isinstance(value, dict):
         members: dict[str, Any] = {**value}
         value = members["bytes"] if members.keys() == {"bytes", "path"} else None

@@ -1,4 +1,4 @@
-"""Single objects of stores by their URLs, for programs that keep their own state there."""
+"""Single objects in stores, by their URLs, for programs that keep their own state there."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class ObjectInfo(NamedTuple):
 
 
 class StoredObject(NamedTuple):
-    """The bytes of an object, and the tag of their state."""
+    """The bytes of an object, and the tag of this version."""
 
     data: bytes
     tag: str
@@ -93,7 +93,7 @@ class ObjectStore:
         return self._core.put(url, data)
 
     def put_if_absent(self, url: str, data: bytes) -> str:
-        """Write an object unless there is one; returns its tag.
+        """Write an object if there is none at the URL; returns its tag.
 
         Of several calls at the same time, one succeeds. An answer that is lost on the way does not change this: each
         call marks what it writes, and recognizes its mark.
@@ -104,7 +104,7 @@ class ObjectStore:
         return self._core.put(url, data, absent=True)
 
     def put_if_match(self, url: str, data: bytes, tag: str) -> str:
-        """Replace an object in a known state, as `put_if_absent` does with none; returns its new tag.
+        """Replace an object if it is still in a known state; returns its new tag.
 
         Raises:
             MismatchError: The object has another tag now, or is gone.
@@ -140,5 +140,5 @@ class ObjectStore:
         return [ObjectInfo(*found) for found in self._core.list(url, recursive)]
 
     def delete(self, *urls: str) -> None:
-        """Remove objects of one store, as far as they exist."""
+        """Remove objects of one store; objects that do not exist are ignored."""
         self._core.delete(list(urls))

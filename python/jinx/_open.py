@@ -112,7 +112,7 @@ def open(
             path = os.fsdecode(path).rpartition("/")[0]  # pyright: ignore[reportArgumentType]
         dataset = _open(path, split, **kept, markers=markers)
         if _is_mds_at_url(path, dataset):
-            # With the options of MDS directories.
+            # Apply the options for MDS directories.
             dataset = open_directories(
                 Dataset,
                 [root_path for root in dataset._root_files() for root_path in root.paths],
@@ -168,15 +168,16 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
     except CorruptFileError as error:
         damaged = "" if error.path is None else os.fsdecode(error.path)
         opened = [location] if isinstance(location, str) else location
-        # Only an opened file may be foreign, not its sidecar.
+        # Only a file that was opened may be in another format, not its sidecar.
         if damaged and not is_url(damaged) and (damaged in opened or not damaged.endswith(".binx")):
-            # An interrupted writer leaves rows without a footer, or an empty file: the first error reports this.
+            # An interrupted writer leaves rows without a footer, or an empty file. The original error describes this
+            # better.
             explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))
         raise
 
 
 def _refuse_views_among(path: Source | Sequence[Source], location: str | list[str]) -> None:
-    """Name a view and another file, if a directory or pattern stands for both.
+    """Refuse a mixture of views and other files; the error names a view and another file.
 
     Raises:
         UnsupportedError: See `refuse_views_among`.
@@ -230,14 +231,14 @@ def _files(path: str, split: str | None) -> list[str]:
 
 
 def look(path: str) -> os.stat_result | None:
-    """The status of a path, or None if nothing is there; a failing file system is an error, not a missing file."""
+    """The status of a path, or None if nothing is there; a failing file system raises an error instead."""
     for stat_of in (os.stat, os.lstat):  # a dangling link also exists
         try:
             return stat_of(path)
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: the name contains a NUL
             continue
         except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:  # a pattern may be longer than a file name may be
+            if error.errno != errno.ENAMETOOLONG:  # a pattern may be longer than any file name
                 raise
     return None
 
@@ -267,7 +268,7 @@ def missing(path: str) -> OSError:
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
         entries = os.listdir(directory or ".")  # noqa: PTH208
-        # Hidden files are notes and locks, including our own.
+        # Hidden files are metadata and locks, including our own, so do not suggest them.
         near = hint(name, [entry for entry in entries if name.startswith(".") or not entry.startswith(".")])
     except FileNotFoundError:
         return FileNotFoundError(f"{path}: no such file; the directory {directory} does not exist either")

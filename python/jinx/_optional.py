@@ -21,6 +21,6 @@ def require(module: str, *, extra: str, what: str, distribution: str = "jinx-dat
     except ImportError as error:
         root = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != root:
-            raise  # the package is installed, but a package that it needs is not
+            raise  # the package is installed, but one of its dependencies is not
         message = f"{what} needs {root}, which is not installed: pip install '{distribution}[{extra}]'"
         raise ImportError(message, name=root) from error

@@ -77,7 +77,7 @@ def refuse_existing(path: str) -> None:
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists; {advice}")
     sidecar = f"{path.removesuffix('jinx')}binx"
-    # A sidecar without its main file is a leftover of a killed process; any other file belongs to the user.
+    # A sidecar without its main file is left over from a killed process; any other file belongs to the user.
     if path.endswith(".jinx") and os.path.lexists(sidecar) and not _is_sidecar(sidecar):
         raise FileExistsError(f"{sidecar} exists, and is not a sidecar of JINX; {advice}")
 
@@ -99,7 +99,7 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
     target, target_status = os.path.realpath(out), _status(out)
     for path in _with_sidecars(inputs):
         real, input_status = os.path.realpath(path), _status(path)
-        # This also finds two names of one file.
+        # This also detects two paths to the same file.
         is_same = (
             target_status is not None and input_status is not None and os.path.samestat(target_status, input_status)
         )
@@ -139,21 +139,21 @@ def refuse_within(out: str, sources: Any) -> None:
     given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
     for source in given:
         if isinstance(source, Reader):
-            # A directory with a manifest only consists of the listed shards.
+            # A directory with a manifest consists only of the listed shards.
             folders = {os.path.dirname(path) for path in source._shard_paths}  # noqa: PTH120
             for folder in sorted(folders):
                 if os.path.exists(os.path.join(folder, "jinx.json")):  # noqa: PTH110, PTH118
                     _refuse_in_directory(out, target, folder)
         # An empty name does not mean the current directory; opening it reports the error.
         elif isinstance(source, str | bytes | os.PathLike) and os.fspath(source):
-            _refuse_in_named(out, target, os.fsdecode(source))  # pyright: ignore[reportUnknownArgumentType] - any path
+            _refuse_in_named(out, target, os.fsdecode(source))  # pyright: ignore[reportUnknownArgumentType] - any kind of path
 
 
 def _refuse_in_named(out: str, target: str, source: str) -> None:
     if "://" in source:
         return
     is_pattern = any(wildcard in source for wildcard in "*?[") and not os.path.lexists(source)
-    # A file that already matches the pattern is an input itself.
+    # An existing file that matches the pattern is itself an input.
     is_hidden = os.path.basename(target).startswith(".")  # noqa: PTH119
     if is_pattern and not is_hidden and not os.path.lexists(out) and PurePath(target).match(_real_pattern(source)):
         raise ValueError(f"{out} would be one of the inputs {source}; write it elsewhere")
@@ -162,7 +162,7 @@ def _refuse_in_named(out: str, target: str, source: str) -> None:
 
 
 def _real_pattern(pattern: str) -> str:
-    """A pattern in the real directory, unless its directory is a pattern too."""
+    """A pattern relative to the real directory, unless the directory is also a pattern."""
     folder, name = os.path.split(os.path.abspath(pattern))  # noqa: PTH100
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 

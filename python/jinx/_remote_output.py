@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RemoteOutput:
-    """A dataset that is written to a temporary directory of this machine, and then copied to a URL.
+    """A dataset that is written to a temporary directory on this machine, and then copied to a URL.
 
     Args:
         url: Its place.
@@ -49,7 +49,7 @@ class RemoteOutput:
         self.path = os.path.join(work, self._url.rpartition("/")[2])  # noqa: PTH118 - str in, str out
 
     def _refuse_existing(self) -> None:
-        """Before hours of work; the copy looks again."""
+        """Refuse an existing output before hours of work; the copy checks again."""
         store = ObjectStore(self._options["storage"])
         if store.exists(self._url if self._url.endswith(".jinx") else f"{self._url}/jinx.json"):
             raise FileExistsError(
@@ -58,12 +58,12 @@ class RemoteOutput:
             )
 
     def publish(self) -> None:
-        """Copy what was written to the URL."""
+        """Copy the finished dataset to the URL."""
         with self._stack:
             _core.upload(self.path, self._url, self._overwrite, self._options)
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove the temporary dataset."""
         self._stack.close()
 
 
@@ -88,7 +88,7 @@ def local_output(out: str, *, overwrite: bool, options: Mapping[str, Any] = _NO_
 
 
 def also_to_urls(function: F) -> F:
-    """Let a function whose second parameter `out` names its output write at URLs too."""
+    """Let a function whose second parameter `out` names its output also write to URLs."""
 
     @wraps(function)
     def write(source: Any, out: Any = None, *arguments: Any, **options: Any) -> Any:

@@ -12,7 +12,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict."""
-        return asdict(self)  # pyright: ignore[reportArgumentType] - every subclass is a dataclass
+        return asdict(self)  # pyright: ignore[reportArgumentType] - all subclasses are dataclasses
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class WriteResult(Result):
 
     @classmethod
     def of(cls, path: str, done: Mapping[str, int]) -> "WriteResult":
-        """Make a result from the numbers that the core returned."""
+        """Make a result from the numbers that the core returns."""
         counts = {name: done.get(name, 0) for name in ("bytes", "sidecar_bytes", "skipped")}
         return cls(path, done["rows"], done.get("shards", 1), **counts)
 
@@ -166,7 +166,7 @@ class Problem(Result):
 
 @dataclass(frozen=True, slots=True)
 class RepairResult(Result):
-    """The result of `repair`.
+    """The output of `repair`.
 
     Attributes:
         samples: Samples in the file, damaged ones included.

@@ -10,7 +10,7 @@ from jinx import _core
 
 @contextmanager
 def scratch_directory(directory: str, name: str = "") -> Generator[str]:
-    """A hidden directory that is removed at the end; `jinx clean` removes directories of killed processes.
+    """A hidden directory that is removed at the end; `jinx clean` removes those of killed processes.
 
     Args:
         directory: The parent directory.
@@ -24,7 +24,7 @@ def scratch_directory(directory: str, name: str = "") -> Generator[str]:
     try:
         work = _core.NewDirectory(hidden, overwrite=True)
     except OSError as error:
-        # Users know the output, not the directory.
+        # Users know the name of the output, not of this directory.
         out = os.path.join(directory, os.path.splitext(name)[0])  # noqa: PTH118, PTH122
         if not name or not str(error).startswith(f"{hidden}: another process"):
             raise

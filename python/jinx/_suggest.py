@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-# Names of other libraries, and their counterparts here.
+# Names from other libraries, and the equivalents here.
 FROM_ELSEWHERE = {
     "add_column": "ds.map(lambda sample: {name: value})",
     "batch": "ds.iter_batches(size)",
@@ -29,7 +29,7 @@ FROM_ELSEWHERE = {
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that the user probably meant, if one is similar."""
+    """The candidate that the user probably meant, if any is similar."""
     from difflib import get_close_matches
 
     by_lower = {candidate.lower(): candidate for candidate in candidates}
@@ -55,7 +55,7 @@ def unknown_column(name: str, candidates: Iterable[str]) -> str:
 
 
 def unknown_member(path: Sequence[str], depth: int, candidates: Iterable[str]) -> str:
-    """The message for a path that no sample has: the nearest path, or the names that exist instead.
+    """The message for a path that no sample has: the nearest path, or the names that exist there.
 
     Args:
         path: The names in it.
@@ -87,5 +87,5 @@ def path_text(path: Sequence[str | None]) -> str:
 
 
 def some_of(names: Sequence[str]) -> str:
-    """Names for a message, the first dozen of them."""
-    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line
+    """The first dozen of some names, for a message."""
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - as many as fit into a line

@@ -49,8 +49,8 @@ def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identit
     Raises:
         MismatchError: The files have changed.
     """
-    # With a split, all shards are opened now, because their splits decide which shards count. Otherwise, each shard is
-    # opened and compared at its first access. For MDS only the index is read.
+    # With a split, open all shards now, because their splits decide which shards count. Otherwise, open and compare
+    # each shard at its first access. For MDS, only the index is read.
     expected = identities if options.get("split") is None and options.get("mds") is None else None
     opened = kind(paths, **options, expected=expected)
     expected_samples = sum(samples for samples, _ in identities)
@@ -62,7 +62,7 @@ def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identit
 
 
 def reopen_view(kind: type[D], definition: Any, state: dict[str, Any]) -> D:
-    """Make a view of several datasets, or a view with own columns, from its pickle."""
+    """Make a view of several datasets, or a view with columns of its own, from its pickle."""
     return kind()._derive(
         rows=definition.rows(),
         definition=definition,

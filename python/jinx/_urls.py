@@ -7,13 +7,13 @@ from typing import Any
 from jinx._sizes import parse_size
 
 Source = str | os.PathLike[str]
-# The schemes that the core reads in place; `convert` reads others through fsspec.
+# The schemes that the core reads directly; `convert` reads others through fsspec.
 READABLE = ("s3", "gs", "az", "https", "http")
 _SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "private_key", "service_account_key")
 
 
 def is_url(path: str) -> bool:
-    """Whether a path names something that is not a local file by its name alone."""
+    """Whether a path has the form of a URL, not of a local file."""
     return "://" in path
 
 
@@ -23,7 +23,7 @@ def is_readable(path: str) -> bool:
 
 
 def resolved(path: Any) -> Any:
-    """A path, or several, with `file://` URLs as paths, and `hf://` URLs as the URLs of the commits that they name."""
+    """One or several paths; `file://` URLs become paths, and `hf://` URLs get the current commits."""
     if isinstance(path, str):
         if path.startswith("hf://"):
             from jinx._hub import hub_url
@@ -48,7 +48,7 @@ def _local(url: str) -> str:
 def storage_options(
     storage: Mapping[str, Any] | None, *, cache: Source | bool | None, cache_size: int | str | None
 ) -> dict[str, str]:
-    """The options of stores, and of the cache of what was read from them, as the core takes them.
+    """The options for stores and for the cache of what is read from them, in the form that the core expects.
 
     Raises:
         ValueError: An option holds a secret, which pickles would show.

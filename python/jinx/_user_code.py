@@ -1,4 +1,4 @@
-"""Runs Python files that the user names; no other foreign code is ever run."""
+"""Runs Python files that the user names; no other outside code is ever run."""
 
 import sys
 import traceback
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _AlwaysCompiled(SourceFileLoader):
-    """Keeps no compiled file: it would be next to the user's file, and hide an edit within the same second."""
+    """Stores no compiled file: it would be next to the user's file, and hide an edit within the same second."""
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
         """Raise OSError, so that importlib finds no compiled file up to date and writes none."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
 
 DEFAULT_LEVEL = 3
-# More threads only cost memory: each compressor has its own tables.
+# More threads only cost memory, because each compressor has its own tables.
 MAX_THREADS = 256
 
 
@@ -35,7 +35,7 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
 
 
 def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """`meta` as a dict that JSON gives back unchanged.
+    """`meta` as a dict that survives conversion to JSON and back unchanged.
 
     Raises:
         TypeError: `meta` is not a mapping, a name is not a string, or JSON cannot hold a value.
@@ -43,7 +43,7 @@ def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """
     import json
 
-    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list would pass for {}
+    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list is not {}
         raise TypeError(f"meta must be a dict, not {type(meta).__name__}")
     checked = dict(meta)
     try:
@@ -294,7 +294,7 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _media_entry(name: str, kind: str) -> dict[str, Any]:
-    """A media column as the core takes it, from a path such as `clips[].sound`."""
+    """The entry for a media column that the core expects, from a path such as `clips[].sound`."""
     path: list[str | None] = []
     for part in name.split("."):
         bare = part.rstrip("[]")

@@ -11,9 +11,9 @@ from jinx._optional import require
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
 
-# Signals are noticed between two calls, and replaced columns take memory for one call at a time.
+# Signals are handled between calls, and replaced columns take memory for one call at a time.
 _CHUNK_SAMPLES = 8192
-# The memory of a copy in the order of its source, which only needs buffers.
+# Memory for a copy in the order of its source, which needs only buffers.
 _COPY_MEMORY = 256 << 20
 
 
@@ -97,7 +97,7 @@ class OwnColumns:
 
     @property
     def untyped(self) -> bool:
-        """Whether the Arrow type of some column is not known."""
+        """Whether the Arrow type of any column is unknown."""
         return bool(self._plain)
 
     def schema(self) -> Any:
@@ -112,5 +112,5 @@ class OwnColumns:
 
 def _part(values: Any, start: int, stop: int) -> Any:
     part = values[start:stop]
-    # Numbers of an array are numbers of the column, not numpy scalars; rows of a matrix stay arrays.
+    # Return the numbers of an array as Python numbers, not as numpy scalars; rows of a matrix stay arrays.
     return part.tolist() if getattr(part, "ndim", 0) == 1 and hasattr(part, "tolist") else part

@@ -96,7 +96,8 @@ def annotate(
     """
     if workers is not None:
         workers = worker_number("workers", workers, least=0)
-    # If a function from a file exits, this process must not exit as if all work were done.
+    # If a function from a file calls sys.exit, only a worker process may exit, because this one would seem to have
+    # finished.
     least = 1 if isinstance(function, FileFunction) else 0
     target = output_name(out)
     if not overwrite:
@@ -116,13 +117,13 @@ def annotate(
         if tokenizer is not None or any(value is not None for value in options.values()):
             raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
         counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
-        # The function may have read any column.
+        # The function may read any column.
         settings: dict[str, Any] = {"function": function_setting(function)}
         looked_at = plain.column_names
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
-        # Files without samples may not list their columns.
+        # The columns of files without samples may be unknown.
         columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
         encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
@@ -136,7 +137,7 @@ def annotate(
             if progress is not None:
                 progress(done, 0, None)
         counts = gathered.columns()
-        # Columns of an earlier count that are not counted now would contradict the new settings.
+        # Drop columns from an earlier count that are not counted now: they would contradict the new settings.
         outdated = [name for name in counted_columns(plain) if name not in counts and name in plain.column_names]
         view = with_columns(drop_columns(source._derive(decoders=None), outdated), counts, None, "null")
         settings["columns"] = [name for name in looked_at if name not in {*counts, *outdated}]
@@ -192,7 +193,7 @@ def _processes(samples: int) -> int:
 
 
 def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
-    """The pickled counter for worker processes; None if it holds functions that cannot be pickled.
+    """The pickled counter for worker processes; None if it contains functions that cannot be pickled.
 
     Raises:
         TypeError: The counter cannot be pickled, and processes were asked for.

@@ -1,4 +1,4 @@
-"""Renders conversations with the chat templates of Hugging Face tokenizers, and finds the text of the assistant."""
+"""Renders conversations with the chat templates of Hugging Face tokenizers, and finds the assistant's text."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from jinx import _core
 from jinx._optional import require
 
 Span = tuple[int, int]
-# Code in templates that take content as a list of parts.
+# Template code that accepts content as a list of parts.
 _LOOKS_AT_PARTS = re.compile(r"is string|is not string|\[['\"]type['\"]\]|\.type\b|is iterable")
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A conversation as text.
+    """A conversation as text, and which part of it is the assistant's.
 
     Attributes:
         text: The whole text.
@@ -110,9 +110,9 @@ def _environment(begin: str, end: str) -> Any:
     nodes: Any = require("jinja2.nodes", extra="tokenize", what="A chat template")
 
     class Generation(extensions.Extension):
-        """The Jinja extension for `{% generation %}`, which marks the text of the assistant."""
+        """The Jinja extension for `{% generation %}`, which marks the assistant's part of the text."""
 
-        tags = {"generation"}  # noqa: RUF012 - jinja2's own declaration
+        tags = {"generation"}  # noqa: RUF012 - declared this way by jinja2
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno

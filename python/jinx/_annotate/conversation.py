@@ -9,9 +9,9 @@ Message = dict[str, Any]
 
 _TEXT_COLUMNS = ("messages", "conversations", "texts", "text")
 _IMAGE_COLUMNS = ("images", "image")
-# The roles of conversations with "from" and "value".
+# Role names in conversations with "from" and "value".
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
-# The placeholders of images in other datasets.
+# Image placeholders of other datasets.
 _PLACEHOLDER = "<image>"
 
 
@@ -65,7 +65,7 @@ def conversation_of(value: Any) -> list[Message] | str:
 
 
 def _content(value: Any) -> Any:
-    """A string, or a list of parts without the members that Arrow filled with nulls."""
+    """A string, or a list of parts without the entries that Arrow filled with nulls."""
     if not isinstance(value, list):
         return "" if value is None else value
     parts: list[Any] = [*value]
@@ -73,7 +73,7 @@ def _content(value: Any) -> Any:
 
 
 def images_of(value: Any) -> list[Any]:
-    """The images of a sample as bytes or arrays, in order; none for None.
+    """The images of a sample as bytes or arrays, in order; an empty list for None.
 
     Raises:
         ValueError: An image is a path without bytes, or has another type.
@@ -98,7 +98,7 @@ def images_of(value: Any) -> list[Any]:
 
 
 def with_placeholders(messages: list[Message], images: int, token: str, *, parts: bool) -> list[Message]:
-    """The messages with one placeholder for each image, in the form that a template takes.
+    """The messages with one placeholder for each image, in the form that the template expects.
 
     Images without a placeholder come first in the first message of the user.
 

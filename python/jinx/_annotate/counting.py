@@ -1,4 +1,4 @@
-"""Counts the lengths of a block of samples, with an encoder or a function of the user; pickled into processes."""
+"""Counts the lengths of a block of samples, with an encoder or a user function; pickled for worker processes."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ _MAX_COUNT = 1 << 32
 
 
 class TokenCounter:
-    """Counts with an encoder, from the text and the first bytes of the images.
+    """Counts with an encoder, which needs the text and the first bytes of the images.
 
     Args:
         dataset: The dataset; only the encoder's columns are read.
@@ -60,7 +60,7 @@ class TokenCounter:
 
 
 class FunctionCounter:
-    """Counts with a function of the sample.
+    """Counts with a user function of the sample.
 
     Args:
         dataset: The dataset.

@@ -1,4 +1,4 @@
-"""The settings and columns that lengths were counted with: saved with the lengths, compared before their use."""
+"""The settings and columns from which lengths were counted; they are saved with the lengths and compared before use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -23,7 +23,7 @@ _PARTS = {
 
 
 def function_setting(function: Callable[..., Any]) -> dict[str, str]:
-    """The setting that stands for a counting function: its name, and a digest of its code and the values it uses.
+    """The setting that identifies a counting function: its name, and a digest of its code and of the values it uses.
 
     Raises:
         TypeError: The function uses a value that has no stable form across processes.
@@ -40,7 +40,7 @@ def function_setting(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def require_same_settings(dataset: Reader, current: Mapping[str, Any]) -> None:
-    """Refuse lengths that were counted with other settings than the current ones, or with unknown settings.
+    """Refuse lengths that were counted with unknown settings, or with settings that differ from the current ones.
 
     Raises:
         MismatchError: The settings differ; the message names each difference.
@@ -64,7 +64,7 @@ def require_same_settings(dataset: Reader, current: Mapping[str, Any]) -> None:
 
 
 def require_tokens(dataset: Reader) -> None:
-    """Refuse stored token ids that do not belong to the lengths, or that have unknown settings.
+    """Refuse stored token ids that do not match the lengths, or whose settings are unknown.
 
     Raises:
         MismatchError: The ids do not belong to the lengths; the message names the file.
@@ -87,7 +87,7 @@ def require_tokens(dataset: Reader) -> None:
 
 
 def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
-    """Refuse lengths of several files that were counted in different ways, and lengths of columns replaced since.
+    """Refuse lengths of several files that were counted differently, and lengths of columns that were replaced since.
 
     Raises:
         MismatchError: The settings differ, or a column has other values now; the message names the files and each
@@ -116,7 +116,7 @@ def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
 
 
 def counted_columns(dataset: Reader) -> set[str]:
-    """The columns that `annotate` makes."""
+    """The columns that `annotate` creates."""
     return {name for entry in counted(dataset) for name in _names(entry, "counts")}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A sample in the form that the model is trained on.
+    """A sample in the form on which the model is trained.
 
     Attributes:
         input_ids: Token ids, int64 of shape (tokens,), image tokens included.
@@ -70,7 +70,7 @@ class Encoder:
         self.rule = parse_image_rule(image_rule)
         self.text_column, images = find_columns(columns, text_column, image_column)
         self.image_column = images if self.rule is not None else None
-        # If there is no rule, images are not looked for, so their number is unknown.
+        # Without a rule, images are not searched for, so their number is unknown.
         self.counts = COUNTS if self.rule is not None else COUNTS[:2]
         """What is counted of each sample."""
         self._image_token = self.tokenizer.image_token(image_token) if self.image_column else None
@@ -84,7 +84,7 @@ class Encoder:
 
     @property
     def columns(self) -> list[str]:
-        """The columns it reads."""
+        """The columns that the encoder reads."""
         return [self.text_column, *([self.image_column] if self.image_column else [])]
 
     @property
@@ -98,7 +98,7 @@ class Encoder:
         return self.tokenizer.vocabulary
 
     def settings(self) -> dict[str, Any]:
-        """The settings that the lengths depend on: equal settings give equal lengths."""
+        """The settings on which the lengths depend: equal settings give equal lengths."""
         return {
             "tokenizer": {"name": self.tokenizer.name, "hash": self.tokenizer.hash},
             "chat_template": None if self.template is None else {"hash": self.template.hash},
@@ -139,7 +139,7 @@ class Encoder:
             return self._text_of(sample)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - it is reported where the sample is
+        except Exception as error:  # noqa: BLE001 - reported with the sample
             return error
 
     def _text_of(self, sample: Mapping[str, Any]) -> "_Text":
@@ -165,7 +165,7 @@ class Encoder:
     def _expanded(
         self, ids: "npt.NDArray[np.int64]", is_label: "npt.NDArray[np.bool_]", costs: list[tuple[int, int]]
     ) -> Encoded:
-        """Repeat the token of each image as many times as the image costs tokens."""
+        """Repeat the token of each image, so that it occurs as often as the image costs tokens."""
         import numpy as np
 
         if self._image_token is not None:
@@ -185,7 +185,7 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A sample before tokenizing; with `spans` None, all of its text counts in the loss."""
+    """A sample before tokenizing; if `spans` is None, all of its text counts in the loss."""
 
     text: str
     spans: "list[Span] | None"
@@ -194,7 +194,7 @@ class _Text:
 
 
 def _covered(offsets: Any, spans: "list[Span] | None", tokens: int) -> "npt.NDArray[np.bool_]":
-    """A mask of the tokens that have a character in one of the spans."""
+    """A mask of the tokens that contain a character of one of the spans."""
     import numpy as np
 
     if spans is None:

@@ -1,4 +1,4 @@
-"""Rules for the tokens and patches of an image by its size, as in the common model families."""
+"""Rules for the number of tokens and patches of an image by its size, as in common model families."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ class ImageRule(Protocol):
     """The cost of an image by its size."""
 
     def __call__(self, width: int, height: int) -> tuple[int, int]:
-        """(tokens of the language model, patches of the vision encoder)."""
+        """(tokens for the language model, patches for the vision encoder)."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class ImageRule(Protocol):
 
 @dataclass(frozen=True)
 class FixedRule:
-    """Every image is resized to one size.
+    """Resizes every image to one size.
 
     Attributes:
         tokens: Tokens of an image.
@@ -55,7 +55,7 @@ class FixedRule:
 
 @dataclass(frozen=True)
 class TilesRule:
-    """The image is cut into square tiles, as InternVL does; the grid fits the aspect ratio best.
+    """Cuts the image into square tiles, as InternVL does; the grid is the one that fits the aspect ratio best.
 
     Attributes:
         size: Side of a tile in pixels.
@@ -82,7 +82,7 @@ class TilesRule:
         return tiles * self.tokens, tiles * (self.size // self.patch) ** 2
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
-        """(columns, rows) with the nearest aspect ratio; if several are equal, the largest that the image fills."""
+        """(columns, rows) with the nearest aspect ratio; of equally near grids, the largest that the image fills."""
         aspect, area = width / height, width * height
         best, distance = (1, 1), math.inf
         for tiles in range(1, self.max + 1):
@@ -102,7 +102,7 @@ class TilesRule:
 
 @dataclass(frozen=True)
 class PatchesRule:
-    """The image keeps its aspect ratio and is resized to a whole number of merged patches, as for Qwen-VL.
+    """Keeps the image's aspect ratio and resizes it to a whole number of merged patches, as for Qwen-VL.
 
     Attributes:
         patch: Side of a patch in pixels.
@@ -172,7 +172,7 @@ _RULES = {rule.kind: rule for rule in (FixedRule, TilesRule, PatchesRule)}
 
 
 def parse_image_rule(rule: str | Callable[[int, int], Any] | None) -> ImageRule | None:
-    """A rule from its text, such as `"fixed:64"` or `"tiles:size=512,max=9,tokens=64,thumbnail=no"`, or a function.
+    """The rule for a text such as `"fixed:64"` or `"tiles:size=512,max=9,tokens=64,thumbnail=no"`, or for a function.
 
     Raises:
         ValueError: The string is not a rule, or sets a parameter that the rule does not have.

@@ -1,4 +1,4 @@
-"""Width and height of an image from the first bytes of its file; no pixel is decoded."""
+"""Width and height of an image from the first bytes of its file, without decoding any pixels."""
 
 import struct
 from typing import Any
@@ -7,7 +7,7 @@ from jinx._optional import require
 from jinx.errors import CorruptFileError
 
 Size = tuple[int, int]
-# JPEG markers without a segment, and markers that begin a frame and hold its size.
+# JPEG markers that have no segment, and markers that begin a frame and contain its size.
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _WEBP_HEAD = 30
@@ -15,7 +15,7 @@ _DIMENSIONS = (2, 3)
 
 
 class ShortHeaderError(ValueError):
-    """The given bytes end before the size of the image."""
+    """The given bytes end before the part that states the image's size."""
 
 
 def image_size(data: bytes) -> Size:
@@ -102,7 +102,7 @@ def _webp(data: bytes) -> Size:
 
 
 def _by_pillow(data: bytes) -> Size:
-    """The size of an image in another format; Pillow opens it without decoding pixels."""
+    """The size of an image in another format; Pillow opens it without decoding any pixels."""
     from io import BytesIO
 
     pillow: Any = require("PIL.Image", extra="image", what="The size of an image that is not PNG, JPEG, GIF or WebP")

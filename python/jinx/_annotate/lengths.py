@@ -1,4 +1,4 @@
-"""Collects the columns of lengths in order; token ids are kept on disk until they are saved."""
+"""Collects the columns of lengths in order; token ids stay on disk until they are saved."""
 
 import os
 import tempfile
@@ -118,7 +118,7 @@ class Gathered:
             spool.close()
 
     def columns(self) -> dict[str, Any]:
-        """Names and values of all columns."""
+        """The names and values of all columns."""
         import numpy as np
 
         from jinx._dataset.added_columns import ListColumn
@@ -131,7 +131,7 @@ class Gathered:
             if name in names
         }
         for name, spool in self._spools.items():
-            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - has all methods that are used
         return named
 
 
@@ -158,5 +158,5 @@ def require_same_counts(before: Iterable[str], sample_before: int, counts: Itera
 
 
 def ids_dtype(vocabulary: int) -> str:
-    """The smallest type that holds every token id."""
+    """The smallest integer type for every token id."""
     return "<u2" if vocabulary <= 1 << 16 else "<u4"

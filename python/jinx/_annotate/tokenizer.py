@@ -10,13 +10,13 @@ from jinx import _core
 from jinx._annotate.chat_template import ChatTemplate
 from jinx._optional import require
 
-# Tokens that stand for an image, by the model families that have them.
+# Tokens that stand for an image in known model families.
 _IMAGE_TOKENS = ("<image>", "<|image_pad|>", "<|image|>", "<IMG_CONTEXT>", "<image_soft_token>", "[IMG]", "<img>")
 _SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 
 class TextTokenizer:
-    """A tokenizer with its hash, its special tokens and its chat template.
+    """A tokenizer with its hash, special tokens and chat template.
 
     Args:
         source: The path of a `tokenizer.json` or of the directory that holds it, a `tokenizers.Tokenizer`, or a fast
@@ -63,7 +63,7 @@ class TextTokenizer:
 
     @property
     def special_tokens(self) -> dict[str, str]:
-        """The special tokens that the directory names, such as `eos_token`."""
+        """The special tokens that the directory defines, such as `eos_token`."""
         tokens: dict[str, str] = {}
         for name in _SPECIAL:
             value = self._config.get(name)
@@ -74,7 +74,7 @@ class TextTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """The id that pads a batch: the id of the padding token, else of the end of text, else 0."""
+        """The id that pads a batch: the id of the padding token, otherwise of the end of text, otherwise 0."""
         tokens = self.special_tokens
         for name in ("pad_token", "eos_token"):
             token_id = self.backend.token_to_id(tokens[name]) if name in tokens else None
@@ -88,13 +88,13 @@ class TextTokenizer:
         return self.backend.get_vocab_size(with_added_tokens=True)
 
     def template(self, given: str | os.PathLike[str]) -> ChatTemplate | None:
-        """The chat template in a file; for `"auto"`, the template of the tokenizer; None if it has none."""
+        """The chat template in the given file; for `"auto"` that of the tokenizer, or None if it has none."""
         if given == "auto":
             return None if self._template is None else ChatTemplate(self._template, self.special_tokens)
         return ChatTemplate(Path(os.fsdecode(given)).read_text("utf-8"), self.special_tokens)
 
     def image_token(self, given: str | None) -> tuple[str, int] | None:
-        """Text and id of the token that stands for an image: the given token, or the first common one that it knows.
+        """Text and id of the image token: the given one, or the first common one in the vocabulary.
 
         Raises:
             ValueError: The given token is not in the vocabulary.
@@ -108,19 +108,19 @@ class TextTokenizer:
         return None
 
     def encode(self, texts: Sequence[str], *, special: bool) -> list[Any]:
-        """The encodings of texts, by several threads at once; `special` adds the tokens that surround a text."""
+        """The encodings of texts, from several threads at once; `special` adds the tokens that surround a text."""
         return self.backend.encode_batch(list(texts), add_special_tokens=special)
 
 
 def _name(file: Path) -> str:
-    """The name for messages: the name of the directory, or of a file that is not called `tokenizer.json`."""
+    """The tokenizer's name in messages: that of its directory, or of a file not called `tokenizer.json`."""
     return file.parent.resolve().name if file.name == "tokenizer.json" else file.name
 
 
 def _read(library: Any, file: Path) -> Any:
     try:
         return library.Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing narrower
+    except Exception as error:  # the library raises only this
         raise ValueError(f"{file}: this is not a tokenizer.json of the tokenizers library: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""A worker process that counts lengths: requests come on its standard input, results go to its standard output.
+"""A worker process that counts lengths: requests come on its standard input, results go to standard output.
 
 Unlike processes of `multiprocessing` it does not run the caller's script again, so scripts need no `__main__` guard.
 """
@@ -20,15 +20,15 @@ _START = (
 
 
 class Worker:
-    """A process that counts; one caller at a time.
+    """A process that counts for one caller at a time.
 
     Args:
         counter: The pickled counter.
     """
 
     def __init__(self, counter: bytes) -> None:
-        # Ctrl-C is for the caller, which then ends this process. The process also ends when the caller is killed.
-        self._process = subprocess.Popen(  # noqa: S603 - ourselves
+        # Only the caller handles Ctrl-C; it then ends this process. The process also ends when the caller is killed.
+        self._process = subprocess.Popen(  # noqa: S603 - starts our own code
             [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
         self._send(pickle.dumps(sys.path) + pickle.dumps(counter))
@@ -43,7 +43,7 @@ class Worker:
         self._send(pickle.dumps((start, stop)))
         assert self._process.stdout is not None  # noqa: S101
         try:
-            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - from ourselves
+            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - from our own process
         except (EOFError, pickle.UnpicklingError):
             raise _gone(f" at the samples {start} to {stop - 1}") from None
         if isinstance(answer, Exception):
@@ -77,7 +77,7 @@ def serve() -> None:
     # Otherwise every process would start as many tokenizer threads as there are cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # output that functions of the user print
+    os.dup2(2, 1)  # user functions may print
     pickled: bytes = pickle.load(asked)  # noqa: S301 - from the caller
     counter: Any = None
     while True:
@@ -86,11 +86,10 @@ def serve() -> None:
         except EOFError:
             return
         try:
-            # Unpickling is done here, where an error can be passed on, for instance that the files of the dataset were
-            # replaced.
+            # Unpickle here, so that errors can be reported, for example that the files of the dataset were replaced.
             counter = counter or pickle.loads(pickled)  # noqa: S301
             answer: Any = counter.count(start, stop)
-        except Exception as error:  # noqa: BLE001 - raised by the caller
+        except Exception as error:  # noqa: BLE001 - raised again by the caller
             answer = error
         pickle.dump(answer, answers)
         answers.flush()

@@ -7,7 +7,7 @@ def main() -> None:
 
     try:
         from jinx._cli.program import run
-    except KeyboardInterrupt:  # the same message as from the program, which is not imported yet
+    except KeyboardInterrupt:  # the same message as from `program`, which is not imported yet
         sys.stderr.write("jinx: interrupted\n")
         sys.exit(130)
     sys.exit(run(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A command-line program with several commands: loads the called one, and turns errors into a line and an exit code."""
+"""A program with several commands: loads the command that is called, and turns errors into a line and an exit code."""
 
 import errno
 import os
@@ -37,11 +37,11 @@ DONE, DATA_PROBLEM, USAGE_PROBLEM, INTERRUPTED = 0, 1, 2, 130
 
 
 class ClosedPipeError(Exception):
-    """The reader of our output has closed the pipe. Not an OSError, because click exits with 1 for those."""
+    """The reader of our output closed the pipe. Not an OSError, because click exits with 1 for those."""
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are used, so that `--help` is quick.
+    """A group whose commands are imported only when they are used, so that `--help` is quick.
 
     Args:
         table: For each command name: its module, and its line in `--help`.
@@ -82,7 +82,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without importing a command."""
+        """List the commands from the table, without importing any."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
@@ -97,7 +97,7 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """The message for an error of jinx, of the system or of an argument; None for a bug in the program."""
+    """The message for an error of jinx, of the system or about an argument; None for a bug in the program."""
     kinds = (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError, MemoryError)
     return Failure([one_line(error)], exit_code_of(error)) if isinstance(error, kinds) else None
 
@@ -140,7 +140,7 @@ class Program:
             if debug:
                 raise
             _close_output()
-            return code or self._say(one_line(error), DATA_PROBLEM)  # an error of the command has been reported
+            return code or self._say(one_line(error), DATA_PROBLEM)  # the command has already reported an error
         return code
 
     def _run(self, words: list[str], name: str, *, debug: bool) -> int:
@@ -168,7 +168,7 @@ class Program:
         try:
             return self.commands.main(words, prog_name=name, standalone_mode=False)
         except click.Abort as abort:
-            # click takes every EOFError for the end of an input that somebody types.
+            # click treats every EOFError as the end of interactive input.
             if isinstance(abort.__cause__, EOFError):
                 raise abort.__cause__ from None
             raise
@@ -179,16 +179,16 @@ class Program:
 
 
 def _close_output() -> None:
-    """Discard anything that is still to be written to standard output, also when the process ends."""
+    """Discard anything that is not yet written to standard output, also when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
-    """Open streams that the shell closed (`>&-`) so that writes fail and no file of this process gets their number."""
+    """Reopen streams that the shell closed (`>&-`), so that writes fail and no other file gets their number."""
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
         (1, "stdout", os.O_RDONLY, "w"),
-        (2, "stderr", os.O_WRONLY, "w"),  # a failed write to it could not be reported
+        (2, "stderr", os.O_WRONLY, "w"),  # a failed write to stderr could not be reported
     ):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, flags)
@@ -200,7 +200,7 @@ def _replace_closed_streams() -> None:
 
 @contextmanager
 def _terminated_as_interrupted() -> Generator[None]:
-    """SIGTERM, from schedulers, and SIGHUP, from closed terminals, stop a command as Ctrl-C does.
+    """Make SIGTERM (from schedulers) and SIGHUP (from closed terminals) stop a command as Ctrl-C does.
 
     This leaves no half-written file. A signal that is ignored (`nohup`) remains ignored.
     """
@@ -225,7 +225,7 @@ def one_line(error: BaseException) -> str:
     """An error's message on one line."""
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.strerror:
-        # An error without a file comes from a write to a stream, or from starting a process or thread.
+        # An error without a file comes from writing to a stream, or from starting a process or thread.
         is_start = error.errno in {errno.EAGAIN, errno.ENOMEM} and error.strerror == os.strerror(error.errno)
         where: str = error.filename or ("starting a process (ulimit -u)" if is_start else "<standard output>")
         if error.filename2:
@@ -235,7 +235,7 @@ def one_line(error: BaseException) -> str:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """1 for errors of the core, which are about data, unless no sample is concerned; 2 for errors of the command."""
+    """1 for errors of the core, which concern data, unless they are about no sample; 2 for errors of the command."""
     if isinstance(error, InvalidError):
         return DATA_PROBLEM if getattr(error, "sample", None) is not None else USAGE_PROBLEM
     return USAGE_PROBLEM if isinstance(error, _USAGE) and not isinstance(error, JinxError) else DATA_PROBLEM

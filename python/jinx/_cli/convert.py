@@ -96,7 +96,7 @@ convert.params[1:1] = [click_option(name, kind, option) for name, (kind, option)
 
 @contextmanager
 def _interruption_explained(inputs: list[str], out: str) -> Generator[None]:
-    """After a failure, say whether finished shards were kept."""
+    """After a failure, add to the message whether finished shards were kept."""
     try:
         yield
     except BaseException:
@@ -124,7 +124,7 @@ def _remarks(done: "WriteResult", out: str, rejects: str | None) -> list[str]:
 
 
 def _not_indexed(out: str, asked: list[str] | None) -> list[str]:
-    """A line for each column to index without values that an index can hold."""
+    """A line for each requested column that has no values which an index can store."""
     is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
     if not asked or not is_dataset:
         return []
@@ -147,7 +147,7 @@ def _split_paths(paths: tuple[str, ...]) -> tuple[list[str], str]:
 
 
 def _proposal(path: str) -> str:
-    """The output to suggest if only an input was given."""
+    """The output to suggest if only the input was given."""
     from jinx._convert.formats import format_of
 
     name = PurePath(path).name

@@ -11,7 +11,7 @@ from jinx._cli.parameters import COUNT, PATH, WHERE, examples, write_all, write_
 from jinx._media_types import media_bytes, suffix_of
 
 
-# Unknown options are ignored so that -1 is an index.
+# Unknown options are ignored, so that -1 can be an index.
 @click.command(
     context_settings={"ignore_unknown_options": True},
     epilog=examples("jinx get out.jinx 42 image > 42.jpg", "jinx get out.jinx -1 messages | jq ."),
@@ -121,7 +121,7 @@ def as_bytes(value: Any) -> bytes:
         return media
     if isinstance(value, str):
         return value.encode("utf-8")
-    # The JSON of an array is for people, and is not read back.
+    # The JSON of an array is for people; nothing reads it back.
     return json_text(value.tolist() if hasattr(value, "tolist") else value, binary=True)
 
 

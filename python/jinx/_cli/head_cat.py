@@ -96,7 +96,7 @@ def _jinx_blocks(dataset: "Dataset", limit: int | None, *, binary: bool) -> Iter
 
 
 def json_text(row: Any, *, binary: bool) -> bytes:
-    """A sample or a value as JSON and a newline; bytes as `{"$bytes": base64}`, or a string with their number."""
+    """A sample or a value as JSON and a newline; bytes become `{"$bytes": base64}`, or a string with their number."""
     from jinx import _core
 
     return _core.json_text(row, binary) + b"\n"

@@ -23,7 +23,7 @@ _SLICE = ("every", "offset", "percentage", "number")
 
 
 def _common(command: C) -> C:
-    """Give a command the options that all index commands have, in the order in which they apply."""
+    """Give a command the options that all index commands have, in the order in which these are applied."""
     decorated: Any = click.option("--overwrite", is_flag=True, help="Replace an output that exists.")(command)
     for option, kind, metavar, text in (
         ("--number", COUNT, "N", "Then the first N; without inputs, the number of samples."),
@@ -67,7 +67,7 @@ def _free(out: str, options: dict[str, Any]) -> None:
 
 
 def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | None":
-    """The samples of the inputs, or the number in `--number`."""
+    """The origin of the positions: the samples of the inputs, or the number in `--number`."""
     from jinx._convert.inputs import find_inputs
     from jinx._outputs import refuse_input
     from jinx._rewrite.position_arrays import samples_of
@@ -178,7 +178,7 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
         if code is not None:
             order = stable_order(packed(in_this_process(dataset, code)), None, descending=False)
         else:
-            # The samples of a saved view are numbered from 0 too, so that the order is an order of the view.
+            # Saved views also number their samples from 0, so the order counts samples of the view.
             order = np.frombuffer(dataset.sort(by or "")._indices or b"", dtype="<u8").astype(np.int64)
         _write(out, order, origin, options)
 

@@ -85,7 +85,7 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
 
 
 def _takes(directory: str, sources: list[str]) -> bool:
-    """Whether datasets get places in a directory; otherwise its path is the new name of one.
+    """Whether the datasets are moved into a directory; otherwise, its path is the new name of the only one.
 
     A directory that holds only datasets looks like one dataset of shards. It is taken for one if it has a manifest, or
     if a directory of shards gets its name.

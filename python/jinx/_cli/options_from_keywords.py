@@ -1,4 +1,4 @@
-"""Command-line options that are derived from the keywords of a Python function."""
+"""Command-line options that are derived from a Python function's keywords."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

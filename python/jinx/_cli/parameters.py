@@ -1,4 +1,4 @@
-"""Parameter types and helpers of several commands: paths with completion, lists of names, examples, output."""
+"""Parameter types and helper functions for commands: paths with completion, lists of names, examples, output."""
 
 import re
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class PathWithCompletion(click.Path):
-    """A path that shells complete. It need not exist: opening it gives a better message."""
+    """A path that shells can complete. It need not exist: opening it gives a better message."""
 
     name = "path"
 
 
-class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
-    """A number within the range of the core, which `--help` does not show."""
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only in the newest click
+    """A number within the range that the core accepts, without showing the range in `--help`."""
 
     name = "n"
 
@@ -35,7 +35,7 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
         return number
 
 
-class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only in the newest click
     """A duration such as `30m` or `8h`."""
 
     name = "time"
@@ -92,7 +92,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str] | None:
 
 
 def write_out(data: bytes) -> None:
-    """Bytes on standard output."""
+    """Write bytes to standard output."""
     import sys
 
     write_all(sys.stdout.buffer, data)
@@ -100,14 +100,14 @@ def write_out(data: bytes) -> None:
 
 
 def write_all(file: "BinaryIO | RawIOBase", data: bytes) -> None:
-    """Write all bytes: a file without a buffer (such as standard output with PYTHONUNBUFFERED) may take fewer."""
+    """Write all bytes: an unbuffered file (standard output with PYTHONUNBUFFERED) may accept only some at a time."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) or 0 :]
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Write one JSON document to standard output."""
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,11 +1,11 @@
-"""The table of the commands of `jinx`, whose modules are loaded when they are called."""
+"""The table of the commands of `jinx`; the module of a command is loaded when it is called."""
 
 import click
 
 from jinx import __version__
 from jinx._cli.command_line import Commands, Program
 
-# By name: the module, and the summary for `jinx --help`.
+# The module of each command, and its summary in `jinx --help`.
 COMMANDS = {
     "convert": ("jinx._cli.convert", "Convert between Parquet, JSON lines, MessagePack and JINX."),
     "head": ("jinx._cli.head_cat", "Print the first samples as JSON lines."),

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line a minute in a log."""
+"""Progress on standard error: a bar on a terminal, a line per minute in a log."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ _REDRAW_SECONDS = 0.1
 
 
 class ProgressBar:
-    """A context manager; call it with samples, bytes done (0: not shown), and total bytes or None.
+    """A context manager; call it with the samples, the bytes done (0: not shown), and the total bytes or None.
 
     Args:
         what: The word for the counted things, e.g. "samples".
@@ -29,14 +29,14 @@ class ProgressBar:
         self.drawn = 0
 
     def __call__(self, samples: int, done: int, total: int | None) -> None:
-        """Show the progress, if it is time."""
+        """Show the progress, if enough time has passed since the last call."""
         now = time.monotonic()
         if self.silent or now - self.last < self.interval:
             return
         self.last = now
         seconds = now - self.started
         text = f"{samples:,} {self.what}, {natural_size(done)}, {natural_size(done / seconds)}/s"
-        if not done:  # the operation does not count bytes
+        if not done:  # the operation does not report bytes
             text = f"{samples:,} {self.what}, {samples / seconds:,.0f}/s"
         if total:
             share = min(done / total, 1.0)

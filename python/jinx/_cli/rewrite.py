@@ -39,7 +39,7 @@ def _ends(paths: Sequence[str], command: str) -> tuple[list[str], str]:
 
 
 def _say(done: Any, bar: Any, *, as_json: bool, extra: Sequence[str] = ()) -> None:
-    """Print the result: as JSON on standard output, or in words on standard error."""
+    """Print the result: as JSON to standard output, or in words to standard error."""
     if as_json:
         print_json({**done.to_dict(), "seconds": round(bar.seconds, 3)})
         return
@@ -135,7 +135,7 @@ _MAX_PARTS = 12
 
 
 def _shares(given: Sequence[str]) -> dict[str, float] | list[float] | None:
-    """Shares of `--fractions train=0.9,test=0.1` or `--fractions 0.9,0.1`."""
+    """The shares in `--fractions train=0.9,test=0.1` or `--fractions 0.9,0.1`."""
     words = names(given)
     if words is None:
         return None

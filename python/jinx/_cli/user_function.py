@@ -1,4 +1,4 @@
-"""A function of the user, from `--code FILE.py:NAME` on the command line."""
+"""A user function from `--code FILE.py:NAME` on the command line."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ def function_from(text: str) -> FileFunction:
         raise click.UsageError(f"--code {text!r}: write FILE.py:FUNCTION")
     if not path.exists():
         raise click.UsageError(f"--code {text!r}: there is no file {file}")
-    # The file may import modules next to it, also in worker processes, which inherit sys.path.
+    # The file may import modules next to it. Worker processes inherit sys.path.
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         return FileFunction(file, name)

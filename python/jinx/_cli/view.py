@@ -145,7 +145,7 @@ def view(
 
 
 def _check_start(dataset: "Dataset", where: str | None, sort: str | None, columns: list[str] | None) -> None:
-    """Refuse at once what the page could only say after it was opened.
+    """Refuse now what the page could otherwise only report once it is open.
 
     Raises:
         KeyError: There is no such column.
@@ -175,7 +175,7 @@ def _journal(notes: str, path: str, dataset: "Dataset", by: str | None) -> "Jour
 
 
 def _has_display(forward: str | None) -> bool:
-    """Whether a browser would be seen by the person at the terminal."""
+    """Whether the person at the terminal would see a browser window."""
     import os
     import sys
 

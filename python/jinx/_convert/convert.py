@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
 
-# With one of these options, an output may be much smaller than its input.
+# With any of these options, an output may be much smaller than its input.
 _NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
-# Options that choose or name columns.
+# Options that select or name columns.
 _OF_COLUMNS = ("columns", "drop", "rename", "indexed")
-# Progress is reported between two calls.
+# The number of samples copied per call: progress is reported between calls.
 _COPIED_AT_ONCE = 65536
 
 
@@ -119,7 +119,7 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
 
 
 class Conversion:
-    """One conversion, with its settings; each method takes another kind of source."""
+    """One conversion, with its settings; each method is for another kind of source."""
 
     def __init__(self, settings: Settings, progress: Progress | None) -> None:
         self.settings = settings
@@ -176,7 +176,7 @@ class Conversion:
                 changed = settings.changed(file, settings.target, split=name, shard_size=size, **rejects)
                 done = done.plus(convert_split(name, Conversion(changed, self.progress)))
         finally:
-            with suppress(OSError):  # the directory is not empty: it holds a dataset, or files that --resume needs
+            with suppress(OSError):  # the directory is not empty: it holds a dataset, or files for --resume
                 os.rmdir(out)  # noqa: PTH106
         return done
 
@@ -237,7 +237,7 @@ class Conversion:
         return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
-        """Convert no samples and embed no files, so that the output at least has the columns of the input."""
+        """Convert without any samples and embedded files, so that the output at least has the columns of the input."""
         settings = self.settings
         if (
             settings.target not in {"jinx", "parquet"}
@@ -253,17 +253,17 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
         from jinx.mds._directories import open_directories
 
-        # All checksums are compared: damaged values must not get new ones.
+        # Check all checksums: damaged values must not get new ones.
         source = open_directories(Dataset, directories, hashes=True)
         where: str | None = self.settings.core["where"]
         return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
 
     def objects(self, source: Any) -> WriteResult:
-        """Convert objects of Python and of other libraries."""
+        """Convert Python objects and objects of other libraries."""
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            # All checksums are compared, so that damage never gets a new checksum.
+            # Check all checksums, so that damaged values never get new ones.
             return self.dataset(reopen_with(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
@@ -354,11 +354,11 @@ class Conversion:
         return self._by_way_of_jinx(lambda first: first._write(samples))
 
     def _changed_samples(self, source: "Dataset") -> WriteResult:
-        """Convert samples that functions, decoders or new names may have changed."""
+        """Convert samples that functions, decoders or renamed columns may have changed."""
         from jinx._convert.kept_lengths import KeptLengths
 
         lengths, settings = KeptLengths(source), self.settings
-        # The settings of lengths are known only after all samples are written, but earlier shards are closed by then.
+        # The settings of lengths are known only after all samples are written, and earlier shards are closed by then.
         is_file = settings.out.endswith(".jinx") and not settings.core["append"]
         if settings.target == "jinx" and (is_file or not lengths.is_needed):
             return self._write(source, lengths)
@@ -367,9 +367,9 @@ class Conversion:
     def _by_way_of_jinx(
         self, write: "Callable[[Conversion], Any]", *, first_progress: Progress | None = None
     ) -> WriteResult:
-        """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
+        """Let `write` make a JINX file, and convert it to the output; only one of the two steps reports progress."""
         settings = self.settings
-        # The path is made absolute now, because the caller's code may change the working directory.
+        # Make the path absolute now: the caller's code may change the working directory.
         out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
         directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
         with scratch_directory(directory, "" if out == "-" else f"{name}.rows") as work:
@@ -417,7 +417,7 @@ class Conversion:
             return writer.close()
 
     def _writer(self, arrow_schema: str | None = None, indexed: Sequence[str] = ()) -> "Writer":
-        """A writer of the output; `indexed` are columns that the input indexes."""
+        """A writer for the output; `indexed` are the columns that the input indexes."""
         from jinx._writer import Writer
 
         core = self.settings.core
@@ -448,13 +448,13 @@ class Conversion:
 
 
 def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:
-    """Identifies everything that the result depends on: the current inputs, and the options."""
+    """A digest of everything on which the result depends: the current inputs and the options."""
     import hashlib
     import json
 
     free = {"threads", "overwrite", "resume", "rejects"}
     status = [os.stat(file) for file in inputs.files]  # noqa: PTH116
-    # The system sets the status change time (ctime), also where a file gets the size and time of another one.
+    # The system sets the status change time (ctime), even if a file is given the size and modification time of another.
     files = [
         [os.path.abspath(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns]  # noqa: PTH100
         for file, found in zip(inputs.files, status, strict=True)

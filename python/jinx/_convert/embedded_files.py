@@ -1,4 +1,4 @@
-"""Options of `embed`: finds the paths in columns, and whether the files are images, audio or video."""
+"""The options for `embed`: finds the paths in columns, and whether the files are images, audio or video."""
 
 import mimetypes
 import os
@@ -41,7 +41,7 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
 
 
 def _place(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any] | None:
-    """The place of the paths in a column (None stands for list elements), and the kind of the first file."""
+    """The position of the paths in a column (None stands for list elements), and the media type of the first file."""
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and column not in names and column.partition(".")[0] not in names:
         raise KeyError(unknown_column(column, names))
@@ -56,7 +56,7 @@ def _place(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any] | None:
 
 
 def _first(value: Any, steps: Sequence[str], place: Place) -> tuple[Place, str] | None:
-    """The first path along `steps`, and its place."""
+    """The first path along `steps`, and its position."""
     if isinstance(value, list):
         elements: list[Any] = [*value]
         candidates = (_first(element, steps, [*place, None]) for element in elements)

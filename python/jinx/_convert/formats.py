@@ -24,13 +24,13 @@ FORMATS = {
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
 FormatName = Literal["jinx", "parquet", "arrow", "jsonl", "msgpack", "tar", "mds"]
-# Arrow files are read only.
+# Arrow files can only be read.
 OutputFormatName = Literal["jinx", "parquet", "jsonl", "msgpack", "tar", "mds"]
 NAMES: tuple[FormatName, ...] = get_args(FormatName)
 
 
 def format_of(path: str) -> str | None:
-    """The format a file's suffix names (`a.jsonl.gz` is `jsonl`), or None."""
+    """The format for a file's suffix (`a.jsonl.gz` is `jsonl`), or None."""
     name = PurePath(path.lower())
     return FORMATS.get(PurePath(name.stem).suffix if name.suffix in CODECS else name.suffix)
 

@@ -37,7 +37,7 @@ class Inputs:
 
 
 def is_paths(source: Any) -> bool:
-    """Whether a source is a path, or a sequence of paths."""
+    """Whether a source is a path or a sequence of paths."""
     if isinstance(source, str | os.PathLike):
         return True
     if not isinstance(source, list | tuple):
@@ -47,13 +47,13 @@ def is_paths(source: Any) -> bool:
 
 
 def paths_of(source: Path | Iterable[Path]) -> list[str]:
-    """The paths and URLs that name a source: one, or several."""
+    """The paths and URLs in a source: one, or several."""
     paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
     return [os.fsdecode(path) for path in paths]
 
 
 def in_place(source: Any) -> Any:
-    """A source of datasets at URLs as a dataset, which is read in place; any other source as it is."""
+    """Datasets at URLs, opened in place; any other source unchanged."""
     if not is_paths(source):
         return source
     urls = paths_of(source)
@@ -66,7 +66,7 @@ def in_place(source: Any) -> Any:
 
 
 def _is_directory_at_url(url: str) -> bool:
-    """Whether there is a directory of shards, or of MDS shards."""
+    """Whether there is a directory of JINX or MDS shards at the URL."""
     if not is_readable(url) or format_of(url) is not None or set("*?[") & set(url):
         return False
     from jinx._object_store import ObjectStore

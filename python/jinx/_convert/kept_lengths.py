@@ -1,4 +1,4 @@
-"""Keeps the settings of counted lengths in copies of samples that functions changed, as far as they still hold."""
+"""Keeps the settings of counted lengths in a copy whose samples functions changed, as far as they still apply."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KeptLengths:
-    """Compares the counted columns, and the lengths, with the written ones.
+    """Compares the counted columns and the lengths of the source with those written.
 
     Args:
         source: A dataset with functions, decoders or other names for its columns.
@@ -41,7 +41,7 @@ class KeptLengths:
                 self._replaced.append(name)
 
     def tell(self, writer: "Writer") -> None:
-        """Store in the output how its lengths were counted, and for which columns they no longer hold."""
+        """Store in the output how its lengths were counted, and for which columns they no longer apply."""
         seen = with_replaced(self._stored, self._replaced) if self._replaced else self._stored
         writer._core.inherit(seen, seen.column_names, [], None, untyped=True)
 
@@ -53,5 +53,5 @@ def _is_equal(new: Any, old: Any) -> bool:
         return False
     try:
         return new.dtype == old.dtype and np.array_equal(new, old) if hasattr(new, "dtype") else bool(new == old)
-    except (TypeError, ValueError):  # the values contain arrays
+    except (TypeError, ValueError):  # array comparisons raise these
         return False

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from jinx._convert.options import Progress, Settings
     from jinx._dataset.dataset import Dataset
 
-# Options that change values or names.
+# Options that change values or column names.
 _CHANGES = ("rename", "drop_nulls", "media_dir", "rejects")
 
 
 def may_copy(settings: "Settings") -> bool:
-    """Whether the options leave values as they are."""
+    """Whether these options leave values unchanged."""
     return settings.target == "mds" and settings.embed is None and not any(settings.core[name] for name in _CHANGES)
 
 
 def copy_mds(source: "Dataset", settings: "Settings", progress: "Progress | None") -> WriteResult | None:
-    """A copy of a view over MDS directories; None if its samples must be decoded and encoded.
+    """A copy of a view of MDS directories; None if its samples must be decoded and encoded again.
 
     Samples must be decoded for other files, own columns of the view, functions to apply, shards with different columns,
     and encodings that our writer does not support.

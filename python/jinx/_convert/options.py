@@ -1,4 +1,4 @@
-"""The options of a conversion, each stated once.
+"""The options of a conversion, each defined once.
 
 The keywords of `jinx.convert` with their types, its signature and documentation, the options of `jinx convert`, and the
 options of the core all follow from `ConvertOptions`.
@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Option:
-    """What an option does, and how the command line takes it.
+    """What an option does, and how it appears on the command line.
 
     Attributes:
         help: One sentence, for `--help` and the documentation.
@@ -47,7 +47,7 @@ class Option:
 
 
 class ConvertOptions(TypedDict, total=False):
-    """Keywords of `jinx.convert`."""
+    """The keywords of `jinx.convert`."""
 
     input_format: Annotated[FormatName | None, Option("The input's format, if the suffix does not say.")]
     output_format: Annotated[
@@ -169,20 +169,20 @@ class ConvertOptions(TypedDict, total=False):
     ]
 
 
-# The line of a docstring that the list of options replaces at run time.
+# The line of a docstring that is replaced at run time by the list of options.
 _PLACE = "**options: Any of the options below."
 _WIDTH = 112
 
 
 @cache
 def types_and_options(keywords: type[Any] = ConvertOptions) -> dict[str, tuple[Any, Option]]:
-    """By keyword, its type and its description."""
+    """The type and description of each keyword."""
     hints = get_type_hints(keywords, include_extras=True)
     return {name: (hinted.__origin__, hinted.__metadata__[0]) for name, hinted in hints.items()}
 
 
 def documented(keywords: type[Any]) -> Callable[[F], F]:
-    """Give a function that takes these keywords their signature and documentation."""
+    """Give a function that accepts these keywords their signature and documentation."""
     options_by_name = types_and_options(keywords)
 
     def give(function: F) -> F:
@@ -264,7 +264,7 @@ class Settings:
         return None if size is None else parse_size(size)
 
     def for_core(self, **extra: Any) -> str:
-        """The options as the core takes them: JSON without options that are None."""
+        """The options in the form that the core expects: JSON without options that are None."""
         options = {name: value for name, value in {**self.core, **extra}.items() if value is not None}
         for value in options.values():
             if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
@@ -272,13 +272,13 @@ class Settings:
         return json.dumps(options)
 
     def rejects_of(self, output: str) -> dict[str, str]:
-        """The option for the rejects of one of several outputs, which would replace those of the others."""
+        """The option for the rejects of one of several outputs, so that they do not replace those of the others."""
         if not self.names_rejects:
             return {}
         return {"rejects": f"{self.core['rejects'].removesuffix('.jsonl')}-{output}.jsonl"}
 
     def changed(self, out: str, target: str, **core: Any) -> "Settings":
-        """The options for another output, with other values for the core."""
+        """The options for another output, some of them with other values for the core."""
         other = object.__new__(Settings)
         other.__dict__ = {**self.__dict__, "out": out, "target": target, "core": {**self.core, **core}}
         return other
@@ -291,7 +291,7 @@ def _names(names: Names | None) -> list[str] | None:
 
 
 def _codec(compression: str | None, target: str) -> tuple[str | None, int | None]:
-    """Codec (None: the output's default) and level of `"zstd:9"`; `sample::` of MDS stays part of the codec."""
+    """The codec (None: the output's default) and level in `"zstd:9"`; `sample::` for MDS stays part of the codec."""
     text = "none" if compression is None else compression
     prefix = "sample::" if text.startswith("sample::") else ""
     if prefix and target != "mds":

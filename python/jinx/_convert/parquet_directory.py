@@ -82,7 +82,7 @@ def _refuse_others(out: str) -> None:
 
 
 def _alike(dataset: "Dataset", part: "Dataset") -> Any:
-    """A part of the dataset with the schema of the whole dataset, which is inferred if there is none."""
+    """A part of the dataset with the schema of the whole dataset; if it has none, the schema is inferred."""
     if dataset._arrow_schema() is not None:
         return part
     pyarrow = require("pyarrow", extra="arrow", what="a directory of Parquet files from rows without a schema")

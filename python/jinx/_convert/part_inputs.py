@@ -1,4 +1,4 @@
-"""Requires that all parts of a dataset are made of the same inputs, of which each part takes its share.
+"""Requires that all parts of a dataset are made from the same inputs, of which each part takes its share.
 
 The directory of the parts holds an empty file whose name has a hash of inputs and options, so that processes on several
 machines agree without a lock. `merge` removes it.
@@ -14,12 +14,12 @@ from jinx._convert.options import Settings
 from jinx._files.merge import INPUTS_OF_PARTS, inputs_of_parts
 from jinx.errors import MismatchError
 
-# Options that may differ from part to part, because the samples do not depend on them.
+# Options that may differ between parts, because the samples do not depend on them.
 _FREE = frozenset({"append", "media_dir", "overwrite", "rejects", "resume", "threads"})
 
 
 def require_same_inputs(directory: str, inputs: Inputs, settings: Settings) -> None:
-    """Refuse a part of other input files, or with other options, than the parts before it.
+    """Refuse a part with other input files or other options than the parts before it.
 
     Raises:
         MismatchError: The parts in the directory have other inputs or options.
@@ -39,7 +39,7 @@ def require_same_inputs(directory: str, inputs: Inputs, settings: Settings) -> N
 
 def _hash(inputs: Inputs, settings: Settings) -> str:
     files = [os.path.abspath(file) for file in inputs.files]  # noqa: PTH100 - str in, str out
-    # Another machine may have the files in another place.
+    # Another machine may have the files at another path.
     folder = os.path.commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120
     names = [os.path.relpath(file, folder) for file in files]
     parts = settings.part and settings.part[1]

@@ -1,4 +1,4 @@
-"""Inputs behind URLs such as `s3://bucket/data/*.parquet`: downloaded next to the output while they are read."""
+"""Inputs at URLs such as `s3://bucket/data/*.parquet`: they are downloaded next to the output until they are read."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -11,7 +11,7 @@ from jinx._scratch import scratch_directory
 from jinx._urls import is_url
 from jinx.errors import JinxError
 
-# The keys under which fsspec file systems identify the content of a file; their names differ.
+# The keys under which fsspec file systems report the identity of a file's content; each uses other names.
 _FACTS = (
     "size",
     "ETag",

@@ -1,4 +1,4 @@
-"""Finds splits such as `train` in the names of files, by Hugging Face's rules."""
+"""Finds splits such as `train` in file names, by Hugging Face's rules."""
 
 import os
 import re
@@ -18,13 +18,13 @@ _SPELT = {
     "evaluation": "test",
 }
 _NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
-# The first words of `part-00000-of-00002` and of the files of `save_to_disk`, which are not splits.
+# The first words of names such as `part-00000-of-00002`, and of the files of `save_to_disk`: these are not splits.
 _NO_SPLITS = {"part", "data"}
 _WORDS = re.compile(r"[-_. 0-9/]+")
 
 
 def file_name(split: str) -> str:
-    """The split as a part of a file name.
+    """The split's name as part of a file name.
 
     Raises:
         ValueError: The name, which may come from a file, would lead to another directory.

@@ -1,11 +1,11 @@
-"""Files in the stores that the core reads, as inputs of `convert`: by the methods of fsspec's file systems."""
+"""Files in the stores that the core can read, as inputs of `convert`: has the methods of fsspec's file systems."""
 
 import re
 from typing import Any
 
 from jinx._object_store import ObjectStore
 
-# Web servers list nothing, and their URLs may have queries.
+# Not http: web servers do not list files, and their URLs may have queries.
 SCHEMES = ("s3", "gs", "az")
 
 
@@ -16,13 +16,13 @@ class StoreFiles:
         self._store = ObjectStore()
 
     def exists(self, url: str) -> bool:
-        """Whether there is an object."""
+        """Whether there is an object with this URL."""
         return self._store.exists(url)
 
     isfile = exists
 
     def isdir(self, url: str) -> bool:
-        """Whether there are objects below a URL that is none itself."""
+        """Whether there are objects below a URL that is not an object itself."""
         return not self.exists(url) and bool(self._store.list(url.rstrip("/"), recursive=False))
 
     def find(self, url: str) -> list[str]:
@@ -30,14 +30,14 @@ class StoreFiles:
         return [found.url for found in self._store.list(url.rstrip("/"))]
 
     def glob(self, pattern: str) -> list[str]:
-        """The objects that a pattern matches; `*` matches no `/`, and `**` any number of directories."""
+        """The objects that match a pattern; `*` does not match `/`, and `**` matches any number of directories."""
         first = re.search(r"[*?\[]", pattern)
         directory = pattern[: first.start() if first else None].rpartition("/")[0]
         matches = re.compile(_as_expression(pattern)).fullmatch
         return [url for url in self.find(directory) if matches(url)]
 
     def info(self, url: str) -> dict[str, Any]:
-        """What tells the state of an object from others."""
+        """Facts that show whether an object has changed."""
         found = self._store.head(url)
         return {"size": found.size, "ETag": found.tag}
 
@@ -46,7 +46,7 @@ class StoreFiles:
         self._store.get_file(url, path)
 
     def unstrip_protocol(self, url: str) -> str:
-        """The URL."""
+        """The path, which is already a URL."""
         return url
 
 

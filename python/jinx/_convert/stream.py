@@ -42,7 +42,7 @@ def stream(
         inputs = find_inputs(files, input_format)
         if not inputs.files:
             return iter(())
-        # Files are opened one after another; the working directory may have changed by then.
+        # Files are opened one after another, and the working directory may change in between.
         if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
             return _of_views(inputs.files, names, where)
         absolute = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100

@@ -1,1 +1,1 @@
-"""The class `Dataset`, and the functions behind its methods: select samples, read columns, export, summarize."""
+"""The class `Dataset`, and the functions behind its methods: selecting samples, reading columns, export, summaries."""

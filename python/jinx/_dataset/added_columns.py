@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
-# The lengths that training needs, and the key of their settings in Arrow tables.
+# The columns of lengths that training needs, and the metadata key of their settings in Arrow tables.
 _LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
-# The number of values that decide the type of a list.
+# The number of values from which the type of a list is inferred.
 _LOOKED_AT = 1000
 _OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes", "M": "str"}
 _OF_ARROW = {
@@ -55,7 +55,7 @@ class ListColumn:
         return len(self.values)
 
     def numbers(self) -> None:
-        """None: the values may be of any type."""
+        """None, because the values may be of any type."""
 
     def type_text(self) -> str:
         """The types of the first values."""
@@ -64,10 +64,10 @@ class ListColumn:
 
 @dataclass(frozen=True, eq=False)
 class ArrayColumn:
-    """A numpy array; the rows of one with several dimensions are arrays."""
+    """A numpy array; the rows of a multidimensional array are arrays."""
 
     values: Any
-    # Of times in UTC: the time zone in which they are shown.
+    # The time zone in which times in UTC are shown.
     zone: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -85,7 +85,7 @@ class ArrayColumn:
         return len(self.values)
 
     def numbers(self) -> TypedValues | None:
-        """The values of an array of numbers, vectors or times; otherwise None."""
+        """The values of an array of numbers, vectors or times; None for other arrays."""
         return of_array(self.values, self.zone)
 
     def type_text(self) -> str:
@@ -134,7 +134,7 @@ class ArrowColumn:
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumn:
-    """Strings of a few kinds, as pandas has them."""
+    """Strings with few different values, as in pandas' categories."""
 
     codes: Any
     strings: Sequence[str]
@@ -154,13 +154,13 @@ class CategoryColumn:
         return of_codes(self.codes, self.strings)
 
     def type_text(self) -> str:
-        """Strings."""
+        """Always strings."""
         return "str or None" if (self.codes < 0).any() else "str"
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionColumn:
-    """The results of a function of the samples, which is called when a value is accessed."""
+    """The results of a function of the sample, which is called when a value is accessed."""
 
     function: Callable[[Any], Any]
     dataset: Any
@@ -175,7 +175,7 @@ class FunctionColumn:
         return len(self.dataset)
 
     def numbers(self) -> None:
-        """None: the values are not known yet."""
+        """None, because the values are not known yet."""
 
     def type_text(self) -> str:
         """Unknown, because the function is not called for this."""
@@ -183,9 +183,9 @@ class FunctionColumn:
 
 
 def is_function(dataset: Any, name: str) -> bool:
-    """Whether a function gives the values of a column of a view, or of a part of it."""
+    """Whether the values of a view's column, or of part of it, come from a function."""
     definition = dataset._definition
-    if definition is None or hasattr(definition, "files"):  # a saved view has values
+    if definition is None or hasattr(definition, "files"):  # a saved view stores values
         return False
     own = dict(definition.own)
     if name in own:
@@ -195,7 +195,7 @@ def is_function(dataset: Any, name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class JoinedColumn:
-    """A column of another dataset, at the positions that a key gives; -1 for None."""
+    """A column of another dataset, at the positions found by a key; -1 means None."""
 
     dataset: Any
     name: str
@@ -212,7 +212,7 @@ class JoinedColumn:
         return len(self.positions)
 
     def numbers(self) -> None:
-        """None: the values are read on access."""
+        """None, because the values are read on access."""
 
     def type_text(self) -> str:
         """The type of the column in the other dataset."""
@@ -221,7 +221,7 @@ class JoinedColumn:
 
 
 def types_of(values: Sequence[Any]) -> str:
-    """The types of Python values, in words."""
+    """The Python types of values, in words."""
     names = {None if value is None else type(value).__name__ for value in values}
     return " or ".join([*sorted(name for name in names if name), *(["None"] if None in names or not names else [])])
 
@@ -256,7 +256,7 @@ def with_lengths_text(dataset: D, lengths: str) -> D:
 
 
 def with_replaced(dataset: D, names: Sequence[str]) -> D:
-    """The dataset as if some columns had other values: only to ask for its facts, not to read it."""
+    """The dataset as if some columns had other values: only to query its facts, not to read it."""
     return _added(dataset, [(name, FunctionColumn(_no_value, dataset)) for name in names])
 
 
@@ -284,7 +284,7 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
 
 
 def _of_pandas(values: Any) -> "ArrayColumn | CategoryColumn | None":
-    """A column of pandas with a type that numpy does not have; None for any other one."""
+    """A pandas column with a type that numpy does not have; None for other columns."""
     import numpy as np
 
     dtype = values.dtype
@@ -299,7 +299,7 @@ def _of_pandas(values: Any) -> "ArrayColumn | CategoryColumn | None":
 
 
 def _is_sequence(values: object) -> bool:
-    """Whether these values have an order: a set has none, and a dict would give its keys."""
+    """Whether the values have an order that counts: a set has none, and iterating over a dict would give its keys."""
     return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset | Mapping)
 
 
@@ -307,8 +307,8 @@ def _numpy(values: Any) -> Any:
     import numpy as np
 
     array: Any = np.asanyarray(values)
-    # Copies of the values are made of a column of numbers at once, and of others when it is pickled: they must not
-    # differ because the caller changed the array in between. Arrays in the samples stay shared, like all objects.
+    # A column of numbers is copied at once, and any other column when it is pickled: copies must not differ because the
+    # caller changed the array in between. Arrays in the samples stay shared, like all objects.
     return array.copy() if array.ndim == 1 else array
 
 
@@ -319,14 +319,14 @@ def _arrow(values: Any) -> ArrowColumn:
 
 
 def _without_views(values: Any) -> Any:
-    """Strings and bytes in the layout that pyarrow can select from."""
+    """Strings and bytes in a layout from which pyarrow can select."""
     pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
     plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
     return values.cast(plain[values.type]) if values.type in plain else values
 
 
 def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
-    """Add the columns of a table, whose rows are matched to samples by a key."""
+    """Add the columns of a table whose rows are matched to samples by a key."""
     import numpy as np
 
     keys, take = _table(table, on)
@@ -358,7 +358,7 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
 
 
 def _lengths_of(table: Any) -> str | None:
-    """How the lengths of a table were counted, as JSON text."""
+    """The settings with which a table's lengths were counted, as JSON text."""
     if isinstance(table, Reader):
         from jinx._saved_views.meta import lengths_text
 
@@ -395,7 +395,7 @@ def _is_key(value: Any) -> bool:
 
 
 def _told(template: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
-    """A list with one remark about the keys without a counterpart; empty if there are none."""
+    """A list with a note about keys without a counterpart; empty if there are none."""
     places = lacking.nonzero()[0].tolist()
     if not places:
         return []

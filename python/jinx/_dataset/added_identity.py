@@ -1,4 +1,4 @@
-"""The identity of the columns that views add to their files; states of loaders compare it."""
+"""The identity of the columns that views add to their files; it is stored in the states of loaders and compared."""
 
 import json
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from jinx._dataset.added_columns import FunctionColumn, JoinedColumn
 from jinx._dataset.identity import identity_of
 from jinx.errors import InvalidError
 
-# Fingerprints of values that are in memory at a time.
+# The number of fingerprints in memory at a time.
 _BLOCK = 1 << 18
 
 
 def identity_with_columns(dataset: Reader) -> dict[str, Any]:
-    """The `identity_of` a dataset, with a hash of the columns that views add to its files; None if there are none.
+    """The result of `identity_of`, with a hash of the columns that views add to the files; None if there are none.
 
     A saved view counts by its id, and columns in memory by their values. A function counts by the name of its column:
     it is not called, and may be corrected between two runs like a function of `map`.
@@ -25,7 +25,7 @@ def identity_with_columns(dataset: Reader) -> dict[str, Any]:
 
 
 def _added_in(dataset: Reader, names: frozenset[str]) -> list[Any]:
-    """The origins of these columns, for JSON; empty if files without a view have them."""
+    """The origins of these columns, for JSON; empty if they come from files without a view."""
     definition = dataset._definition
     if definition is None or not names:
         return []
@@ -36,7 +36,7 @@ def _added_in(dataset: Reader, names: frozenset[str]) -> list[Any]:
     columns = [[name, _values_of(dataset, name, own[name])] for name in sorted(own)]
     below = [entry for part in definition.parts for entry in _added_in(part, names - own.keys())]
     order = _order(dataset) if below else None
-    # Parts that were joined once or several times are the same.
+    # The result must not depend on whether parts were concatenated in one call or in several.
     return below if not columns and order is None else [[columns, order, below]]
 
 
@@ -72,7 +72,7 @@ def _blocks(dataset: Any) -> Iterable[Any]:
 
 
 def _order(dataset: Reader) -> str | None:
-    """A hash of the positions in the rows of the definition; None if all are shown in order."""
+    """A hash of the positions of the samples in the definition's rows; None if all rows are shown in order."""
     import numpy as np
 
     if dataset._indices is None:

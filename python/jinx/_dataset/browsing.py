@@ -1,4 +1,4 @@
-"""The base class of `Dataset` for people who look at data: as text, as HTML, in the viewer, and by words in samples."""
+"""The base class of `Dataset` with what people use to look at data: text, HTML, the viewer, and search for words."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,7 @@ else:
 
 
 class Browsing(Base):
-    """What `Dataset` has for people."""
+    """The methods of `Dataset` for people who look at data."""
 
     def search(self, word: str) -> Self:
         """The samples that have a word, or any part of a text, in one of their strings at any depth, in their order.

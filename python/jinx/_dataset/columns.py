@@ -1,4 +1,4 @@
-"""Reads one column of all samples: from the index if it holds the column, otherwise by scanning the rows."""
+"""Reads one column of all samples: from the index if it contains the column, otherwise by scanning the rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,7 +16,7 @@ D = TypeVar("D", bound=Reader)
 _SCANNED_FOR_NAMES = 1000
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 _ABSENT = object()
-# The types of columns that are not indexed, by files and path: found once, by reading all rows.
+# The types of columns that are not indexed, by files and path. They are found by reading all rows, once.
 _KINDS: dict[tuple[Any, ...], "tuple[np.dtype[Any], bool] | None"] = {}
 _MAX_KINDS = 256
 
@@ -32,7 +32,7 @@ def column_names(dataset: Reader) -> list[str]:
 
 
 def schema_if_empty(dataset: Reader) -> str | None:
-    """The Arrow schema in a file without samples, which alone knows the columns; None for any other file.
+    """The Arrow schema in a file without samples, where nothing else lists the columns; None for any other file.
 
     Columns whose values have no common Arrow type, such as arrays of several types, are left out.
     """
@@ -77,7 +77,7 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
         except UnsupportedError:  # only torch knows the length of a tensor
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
-            if error.path is not None and error.column is None:  # the error is about a replaced file, not about a value
+            if error.path is not None and error.column is None:  # the error concerns a replaced file, not a value
                 raise
             raise TypeError(str(error)) from None
         else:
@@ -89,7 +89,7 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
 
 
 def parse_name(dataset: Reader, name: str) -> list[str]:
-    """The components of a column's name or path.
+    """The names in a column's name or path.
 
     Raises:
         KeyError: No sample has this column.
@@ -100,14 +100,14 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     if not is_encodable(name):
         raise KeyError(unknown_column(name, names))
     path = parse_path(name)
-    # Files that do not list their columns, or have no samples, may have any column that the view does not hide.
+    # Files that do not list their columns, or have no samples, may have any column; the view may hide it.
     if path[0] in names or dataset._transforms or not (names or dataset._hides(path[0])):
         return path
     raise KeyError(unknown_column(name, names) if len(path) == 1 else unknown_member(path, 0, names))
 
 
 def is_encodable(name: str) -> bool:
-    """Whether a file can have the name: it has no lone surrogates."""
+    """Whether a file can contain the name: it has no lone surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -124,7 +124,7 @@ def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"
 def _indexed(
     dataset: Reader, path: list[str], kind: Literal["value", "length"]
 ) -> "tuple[Any, Any, bool, bool] | None":
-    """Like `from_index`, whether any sample of the files lacks a value, and whether the type is the column's own."""
+    """Like `from_index`, plus whether any sample of the files lacks a value, and if the type is the column's own."""
     if dataset._transforms:
         return None
     stored = _stored(dataset, path, kind)
@@ -139,7 +139,7 @@ def _indexed(
 
 
 def typed_array(dataset: Reader, path: list[str]) -> "tuple[Any, Any, Any] | None":
-    """A column with a type of its own: the values of all files, mapped, the rows of the view, and which it lacks.
+    """A column with its own type: the memory-mapped values of all files, the rows of the view, which of them have none.
 
     The rows are None if the view shows all in their order, and the presence is None if it lacks no value.
     """
@@ -150,7 +150,7 @@ def typed_array(dataset: Reader, path: list[str]) -> "tuple[Any, Any, Any] | Non
 
 
 def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, ...] | None":
-    """Values of all files, rows of the view, presence in the view, offsets of strings, as in `_indexed`, and codes."""
+    """Values of all files, rows of the view, presence in the view, offsets of strings as in `_indexed`, and codes."""
     if dataset._transforms:
         return None
     stored = dataset._column(path, kind)
@@ -177,7 +177,7 @@ def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) 
 
 
 def packed(values: list[Any]) -> Any:
-    """An ndarray when all values are bools, ints or floats that one dtype holds exactly, else the list."""
+    """An ndarray if all values are bools, ints or floats that one dtype represents exactly; otherwise the list."""
     kind = _number_kind(values)
     if kind is None:
         return values
@@ -187,12 +187,12 @@ def packed(values: list[Any]) -> Any:
         array = np.array(values)
     except OverflowError:
         return values
-    # numpy makes floats of integers that are both negative and beyond int64.
+    # numpy turns lists with both negative integers and integers beyond int64 into floats.
     return array if array.dtype.kind in kind else values
 
 
 def _number_kind(values: Iterable[Any]) -> str | None:
-    """The numpy kinds that hold all values; None if no kind holds all."""
+    """The numpy kinds that can represent all values; None if no kind can."""
     types: set[type[Any]] = {type(value) for value in values}
     if len(types) != 1:
         return None
@@ -200,10 +200,10 @@ def _number_kind(values: Iterable[Any]) -> str | None:
 
 
 def _widened(values: Any) -> Any:
-    """Integers as int64: the index holds the narrowest type, and sums and products would overflow in it."""
+    """Integers as int64: the index uses the narrowest type, in which sums and products would overflow."""
     import numpy as np
 
-    is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - bytes of int64
+    is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - the size of int64
     return values.astype(np.int64) if is_narrow else values
 
 
@@ -222,7 +222,7 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
 
 
 def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
-    """Values as an array, a masked array or a list; all samples of the files decide, not only this view."""
+    """Values as an array, a masked array or a list; this depends on all samples of the files, not only on this view."""
     present_values = [value for value in values if value is not None]
     if present_values and isinstance(packed(present_values), list):
         return values
@@ -239,7 +239,7 @@ def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
 
 
 def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
-    """(dtype, whether any sample lacks a value) for all samples of the files; None if one dtype cannot hold all values.
+    """(dtype, whether any sample lacks a value) for all samples of the files; None if no dtype represents all values.
 
     If there is a transform, only this view counts: the function is not called for other samples.
     """
@@ -260,7 +260,7 @@ def _kind_of(values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
 
 
 def _values(dataset: Reader, path: list[str]) -> list[Any]:
-    """The value of every sample by reading rows; None if there is none."""
+    """The value of every sample, by reading rows; None for samples without one."""
     if not (dataset._transforms or _is_decoded(dataset, path)) and _is_scalar(dataset, path):
         try:
             values, exists = dataset._scan(path, "value")
@@ -293,7 +293,7 @@ def require_path(dataset: Reader, path: list[str], *, exists: bool) -> None:
     if exists:
         return
     if len(path) == 1:
-        # The names in files were checked before; names that a transform returns are known only now.
+        # The names in files were checked earlier; names that a transform returns are known only now.
         if dataset._transforms and len(dataset):
             raise KeyError(unknown_column(path[0], column_names(dataset)))
         return
@@ -309,7 +309,7 @@ def require_path(dataset: Reader, path: list[str], *, exists: bool) -> None:
 
 
 def _has(dataset: Reader, path: list[str]) -> bool:
-    """Whether any sample has something at a path."""
+    """Whether any sample has a value at a path."""
     try:
         return dataset._scan(path, "length")[1]
     except (MismatchError, UnsupportedError):  # the value has no length
@@ -334,7 +334,7 @@ def _is_scalar(dataset: Reader, path: Sequence[str]) -> bool:
 
 
 def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
-    """The value at a path of member names; `default` when a step is missing."""
+    """The value at a path of names; `default` if a step is missing."""
     value = sample
     for name in path:
         try:
@@ -345,7 +345,7 @@ def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
 
 
 def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
-    """The names in each dict on a path, as far as the path leads."""
+    """The names in each dict along a path, as far as the path exists."""
     levels: list[list[str]] = []
     value = sample
     for name in path[:-1]:
@@ -357,7 +357,7 @@ def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
 
 
 def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
-    """The strings of a utf8 column, for the given rows (all when None)."""
+    """The strings of a utf8 column, for the given rows (None: all)."""
     import numpy as np
 
     bounds = np.frombuffer(offsets, dtype="<u8").astype(np.int64)
@@ -373,7 +373,7 @@ def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -
 
 
 def _coded_strings(data: bytes, offsets: bytes, codes: Any, rows: Any, present: Any) -> list[str | None]:
-    """The strings of a column with codes, for the given rows (all when None); equal ones are one object."""
+    """The strings of a column with codes, for the given rows (None: all); equal strings share one object."""
     import numpy as np
 
     strings = np.array(_strings(data, offsets, None, None), dtype=object)

@@ -77,7 +77,7 @@ class Dataset(Searching):
             from jinx._dataset.summary import describe
         return describe(self)
 
-    # Reading columns.
+    # Methods that read columns.
 
     def take(self, indices: Any, columns: str | Iterable[str] | None = None) -> list[Any]:
         """The samples at `indices`, in that order, read in one call: several threads read media at once.
@@ -250,7 +250,7 @@ class Dataset(Searching):
         """
         return selection.concat(cls, list(datasets))
 
-    def __add__(self, other: Self) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - torch's gives another class
+    def __add__(self, other: Self) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - torch returns another class
         if not isinstance(other, Dataset):  # pyright: ignore[reportUnnecessaryIsInstance]
             return NotImplemented
         return self.concat([self, other])
@@ -428,7 +428,7 @@ class Dataset(Searching):
 
         return stream_schema(self)
 
-    # The object itself.
+    # Methods of the object itself.
 
     def close(self) -> None:
         """Close the files, also for the views, iterators and samples made from this dataset.
@@ -466,11 +466,11 @@ class Dataset(Searching):
         state |= {"identities": self._identities()}
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 
-    if not TYPE_CHECKING:  # a type checker would accept any name
+    if not TYPE_CHECKING:  # would make a type checker accept any name
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error; for a name from another library, the message says what to write."""
-            if hasattr(type(self), name):  # a property raised AttributeError: read it again, to raise its own error
+            """Raise an AttributeError; if the name is from another library, the message says what to use instead."""
+            if hasattr(type(self), name):  # a property raised AttributeError: read it again to raise the original error
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)

@@ -36,7 +36,7 @@ class MediaDecoder:
 
     @property
     def gives_pixels(self) -> bool:
-        """Whether the column itself holds images to decode to arrays, which the core does where it can."""
+        """Whether the column itself contains images to decode to arrays, which the core does where it can."""
         return self.kind == "numpy" and all(not path for path in self.paths)
 
     def __call__(self, value: Any) -> Any:
@@ -85,7 +85,7 @@ class MediaDecoder:
             raise LimitError(f"{len(data)} bytes of an image that is too large: {error}") from error
         except MemoryError:
             raise
-        except image.UnidentifiedImageError:  # its message names only the object in memory
+        except image.UnidentifiedImageError:  # the message names only the object in memory
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read") from None
         except Exception as error:  # Pillow's parsers raise struct.error, IndexError and others
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read: {error}") from error
@@ -110,7 +110,7 @@ def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
 
 
 def media_in(sample: Mapping[str, Any]) -> Media:
-    """Like `media_paths`, but by the first bytes of a sample's values, for files whose writer named no media."""
+    """Like `media_paths`, but by the first bytes of a sample's values, for files whose writer did not declare media."""
     media: Media = {}
     for name in sample:
         places = list(dict.fromkeys(_places(sample[name], ())))
@@ -134,7 +134,7 @@ def _places(value: Any, path: tuple[str | None, ...]) -> Iterator[tuple[str, tup
 
 
 def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], Any]]:
-    """The decoder of each column.
+    """The decoder for each column.
 
     Args:
         spec: True for all media, or the kind of each column.
@@ -165,11 +165,11 @@ def kinds_of(decoders: Mapping[str, Any] | None) -> dict[str, Kind]:
 
 
 def joined_decoders(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Callable[[Any], Any]] | None:
-    """Decoders for the samples of several datasets, which decode the same columns to the same kinds."""
+    """Decoders for the samples of several datasets; all must decode the same columns to the same kinds."""
     decoders: dict[str, Callable[[Any], Any]] = {}
     for column, kind in kinds_of(parts[0]).items():
         paths = [part[column].paths for part in parts if part]
-        # A decoder without paths decodes all bytes.
+        # A decoder without paths decodes all values of bytes.
         union = [path for of_part in paths for path in of_part] if all(paths) else []
         decoders[column] = MediaDecoder(column, kind, [path for i, path in enumerate(union) if path not in union[:i]])
     return decoders or None

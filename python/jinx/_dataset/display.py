@@ -1,4 +1,4 @@
-"""The text and HTML that terminals and notebooks show for datasets and samples: types and sizes, no raw bytes."""
+"""The text and HTML that terminals and notebooks show for datasets and samples: types and sizes, but no raw bytes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -16,12 +16,13 @@ _MAX_TEXT = 200
 _MAX_UNBROKEN = 30
 _THUMBNAILS = 4
 _THUMBNAIL_PIXELS = 96
-# The depth and the number of elements to show of nested values.
+# The maximum depth, and the number of elements shown of a nested value.
 _MAX_DEPTH = 4
 _MAX_ITEMS = 8
 
-# Inline, because notebooks drop the style sheets of pages that they do not trust. The only colour is a grey that shows
-# on white and on black; text keeps the notebook's colour, so the page works in light and in dark mode.
+# Styles are inline, because notebooks remove the style sheets of pages that they do not trust. The only colour is a
+# grey that is readable on white and on black. Text keeps the notebook's colour, so the page works in light and in dark
+# mode.
 _TABLE = "border-collapse:collapse;margin:.5em 0"
 _ROW = "background:none"
 _CELL = "padding:.25em 1.5em .25em 0;vertical-align:top;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -44,7 +45,7 @@ class _Thumbnail(NamedTuple):
 
 
 def dataset_text(dataset: Reader) -> str:
-    """The path, the number of samples, and one line for each column with type and stored size."""
+    """The path, the number of samples, and a line for each column with its type and stored size."""
     if dataset._is_closed():
         return f"Dataset({path_of(dataset)!r}, closed)"
     seed = dataset.__dict__.get("_seed")
@@ -89,7 +90,7 @@ def sample_html(sample: Mapping[str, Any]) -> str:
 
 
 def samples_html(samples: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a line for each sample; images as thumbnails if Pillow is installed."""
+    """A table with a row for each sample; images are thumbnails if Pillow is installed."""
     names = list(dict.fromkeys(name for sample in samples for name in sample))[:_MAX_COLUMNS]
     head = _row("th", [_TEXT] * len(names), [f"<code>{escape(_short(name))}</code>" for name in names])
     page = f"<table style='{_TABLE}'><thead>{head}</thead><tbody>"
@@ -109,7 +110,7 @@ def _cell(value: Any) -> str:
 
 
 def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a line for each sample, as wide as its values, each cut to a few words."""
+    """A table with a row for each sample; columns are as wide as their values, and each value is cut to a few words."""
     names = list(dict.fromkeys(name for sample in samples for name in sample))[:_MAX_COLUMNS]
     cells = [
         [_cut(_shown(sample[name]), _MAX_UNBROKEN) if name in sample else "" for name in names] for sample in samples
@@ -120,7 +121,7 @@ def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _name_style(name: str) -> str:
-    """Names are on one line, unless this leaves no room for values."""
+    """Keep names on one line, unless this leaves no room for values."""
     return _NAME if len(name) <= _MAX_UNBROKEN else _TEXT
 
 
@@ -131,7 +132,7 @@ def _row(tag: str, styles: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def _figure(image: _Thumbnail, name: str, data: Any) -> str:
-    """A thumbnail; its caption has the name, the size of the whole image, and its bytes or, once decoded, its mode."""
+    """A thumbnail; its caption has the name, the size of the full image, and its bytes or, if decoded, its mode."""
     weight = natural_size(len(data)) if isinstance(data, bytes) else str(data.mode)
     lines = [escape(_short(line)) for line in (name, f"{image.width} x {image.height}, {weight}") if line]
     return (
@@ -156,26 +157,26 @@ def _binary(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, A
 
 
 def _thumbnail(data: Any) -> _Thumbnail | None:
-    """At most 96 pixels of an encoded image or a PIL image; None when it is neither or Pillow is not installed."""
+    """A thumbnail of at most 96 pixels of an encoded or PIL image; None for other values, or if Pillow is missing."""
     import base64
     import io
 
     try:
         from PIL import Image
 
-        # The user's image is copied, not changed; a large JPEG is decoded only as far as the thumbnail needs.
+        # Copy the user's image instead of changing it. A large JPEG is decoded only as far as the thumbnail needs.
         with Image.open(io.BytesIO(data)) if isinstance(data, bytes) else data.copy() as image:
             width, height = image.size
             image.thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS))
             out = io.BytesIO()
             on_white(image).save(out, "JPEG", quality=75)
-    except Exception:  # noqa: BLE001 - Pillow's parsers raise anything, and a thumbnail is optional
+    except Exception:  # noqa: BLE001 - Pillow's parsers may raise anything, and a thumbnail is optional
         return None
     return _Thumbnail(base64.b64encode(out.getvalue()).decode(), width, height)
 
 
 def on_white(image: Any) -> Any:
-    """The image on white, because JPEG has no transparency."""
+    """The image on a white background, because JPEG has no transparency."""
     from PIL import Image
 
     if not image.has_transparency_data:
@@ -213,7 +214,7 @@ def _figures(dataset: Reader) -> Iterator[str]:
 
 
 def _shown(value: Any, depth: int = 0) -> str:
-    """A value as a short string: sizes of bytes and arrays, the first members of containers."""
+    """A value as a short string: sizes of bytes and arrays, the first elements of containers."""
     if isinstance(value, bytes):
         return f"bytes, {natural_size(len(value))}"
     if hasattr(value, "thumbnail"):

@@ -12,7 +12,7 @@ from jinx._optional import require
 from jinx.errors import UnsupportedError
 
 ARROW_BATCH_ROWS = 1000
-# Batches of any size: of a thousand rows, or all rows if only typed columns are asked for, which are shared.
+# Batches without a fixed size: a thousand rows each; all rows, without a copy, if only typed columns are requested.
 _ANY_ROWS = 0
 
 Columns = str | Iterable[str] | None
@@ -44,7 +44,7 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
     chosen = _chosen(dataset, columns)
     names = column_names(chosen)
     columns = to_columns(to_list(chosen), names)
-    # If there are no columns, only the index tells the number of samples.
+    # Without columns, only the index gives the number of samples.
     frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(chosen)))
     for name, values in columns.items():
         if _changes_as_float(frame[name].dtype, values):
@@ -53,12 +53,12 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
 
 
 def _changes_as_float(dtype: Any, values: list[Any]) -> bool:
-    """Whether pandas made floats of integers that no float64 equals."""
+    """Whether pandas turned integers into floats that do not equal them."""
     return dtype == "float64" and any(isinstance(value, Integral) and float(value) != int(value) for value in values)
 
 
 def _exact_series(pandas: Any, values: list[Any]) -> Any:
-    """A nullable column of 64-bit integers; objects if the values include others."""
+    """A nullable column of 64-bit integers; a column of objects if there are other values."""
     import numpy as np
 
     integers = [value for value in values if value is not None]
@@ -119,7 +119,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
     if format == "arrow":
         yield from _arrow_batches(dataset, batch_size, stop)
         return
-    # The names are read once, so every batch has the same columns in the same order.
+    # Read the names once, so that every batch has the same columns in the same order.
     names = column_names(dataset) if format != "dicts" and not dataset._transforms else None
     for start in range(0, stop, batch_size):
         samples = dataset.take(range(start, min(start + batch_size, stop)))
@@ -131,7 +131,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
 
 
 def _transformed_reader(dataset: Reader, batch_rows: int) -> Any:
-    """A pyarrow reader over samples that a function returned; the first batch decides the types."""
+    """A pyarrow reader of samples from a function; the first batch determines the types."""
     pyarrow = require("pyarrow", extra="arrow", what="Arrow output of a transformed dataset")
     batches = _batches(dataset, batch_rows, "dicts")
     nothing: list[Any] = []
@@ -152,7 +152,7 @@ def _arrow_batches(dataset: Reader, batch_size: int, stop: int) -> Iterator[Any]
     rows = 0
     _, batches = _record_batches(chosen, batch_size, mixed_json=False)
     for batch in batches:
-        pending.append(batch)  # a batch of large values comes in pieces
+        pending.append(batch)  # large values come in several batches
         rows += batch.num_rows
         while rows >= batch_size:
             table = pyarrow.Table.from_batches(pending)
@@ -174,7 +174,7 @@ def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tu
         try:
             yield from reader
         except pyarrow.ArrowException:
-            # pyarrow's exception has only the message of our error; raise our error itself.
+            # pyarrow's exception has only the message of our error, so raise our error itself.
             failure = take_stream_failure()
             if failure is None:
                 raise
@@ -206,7 +206,7 @@ def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, 
 
 
 def to_array(values: list[Any]) -> Any:
-    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; anything else is objects of shape (n,)."""
+    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; others become objects of shape (n,)."""
     import numpy as np
 
     array = packed(values)

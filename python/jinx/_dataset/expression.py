@@ -59,7 +59,7 @@ def _resolved(dataset: Reader, text: str) -> list[str]:
 
 
 def _kinds(path: Sequence[str], stats: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The kinds of all values at a path, if the files list them; below the top level, the lists are incomplete."""
+    """The kinds of all values at a path, if the files list them; below the top level, these lists are incomplete."""
     if len(path) > 1:
         return []
     return [kind for entry in stats if list(entry["path"]) == list(path) for kind in entry["kinds"]]

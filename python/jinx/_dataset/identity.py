@@ -1,4 +1,4 @@
-"""The identity of a dataset: a hash of its samples and their order, kept in plans and in states of loaders."""
+"""The identity of a dataset: a hash of its samples and their order, stored in plans and states of loaders."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
     is_used = np.zeros(len(files), dtype=np.bool_)
     for start in range(0, len(positions), _BLOCK):
         is_used[np.searchsorted(ends, positions[start : start + _BLOCK], side="right")] = True
-    # The positions if there were only the given files.
+    # The positions that samples would have if there were only the used files.
     skipped = np.cumsum(np.where(is_used, 0, counts))
     is_whole = len(positions) == int(counts[is_used].sum())
     hashes: list[str] = []
@@ -45,7 +45,7 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
 
 
 def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> None:
-    """Refuse any dataset except the one that a plan or a state was made with.
+    """Refuse any dataset other than the one with which a plan or a state was made.
 
     Args:
         saved: The identity in the plan or state.
@@ -80,7 +80,7 @@ def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> No
 
 
 def is_identity(value: Any) -> bool:
-    """Whether a value, perhaps read from a file, has the form of an identity."""
+    """Whether a value, which may come from a file, has the form of an identity."""
     if not isinstance(value, Mapping):
         return False
     identity: dict[Any, Any] = {**value}

@@ -60,7 +60,7 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
 
 
 def in_files(indices: bytes | None, length: int) -> "range | list[int]":
-    """The positions of the samples of a view in its files.
+    """The positions of a view's samples in its files.
 
     Args:
         indices: The view, as `Dataset._indices`.
@@ -82,4 +82,4 @@ def _without_mask(key: Any) -> Any:
     masked = cast("Any", key)
     if masked.dtype.kind != "b" and masked.mask.any():
         raise TypeError("samples are selected by ints; none may be missing")
-    return masked.filled(False) if masked.dtype.kind == "b" else masked.data  # noqa: FBT003 - numpy's own signature
+    return masked.filled(False) if masked.dtype.kind == "b" else masked.data  # noqa: FBT003 - defined this way by numpy

@@ -1,4 +1,4 @@
-"""What datasets in object stores have in addition: their chunks on this machine, and counts of what was read."""
+"""What datasets in object stores have in addition: cached chunks on this machine, and counts of what was read."""
 
 from jinx import _core
 from jinx._dataset.browsing import Browsing
@@ -8,7 +8,7 @@ class RemoteReading(Browsing):
     """Methods of `Dataset` for data in object stores."""
 
     def prefetch(self) -> int:
-        """Read all files at URLs once, so that the cache on this machine holds what it has room for.
+        """Read all files at URLs once, so that they are in the cache on this machine as far as it has room.
 
         Returns:
             The number of bytes; 0 for files of this machine.

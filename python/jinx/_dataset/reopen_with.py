@@ -1,4 +1,4 @@
-"""Opens the files of a dataset again with other options."""
+"""Opens a dataset's files again with other options."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any

@@ -23,13 +23,13 @@ D = TypeVar("D", bound=Reader)
 Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
 _DIFFER = "these datasets differ in {}; concatenate first, then apply it to the result"
-# Bytes that are fetched at once from an object store, and blocks whose samples are mixed.
+# The number of bytes fetched at once from an object store, and the number of blocks whose samples are mixed.
 _BLOCK_BYTES = 8 << 20
 _MIXED_BLOCKS = 32
 
 
 def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
-    """The view of these positions of this view."""
+    """The view with only these positions of the given view."""
     import numpy as np
 
     base = dataset._indices
@@ -115,7 +115,7 @@ def shuffle(dataset: D, seed: int | None, *, blocks: bool = False) -> D:
 
 
 class BlockOrder(NamedTuple):
-    """Blocks of consecutive samples in random order, with the samples of some blocks at a time mixed.
+    """Blocks of consecutive samples in random order; samples are mixed within a few blocks at a time.
 
     Attributes:
         positions: All samples; int64 of shape (n,).
@@ -131,7 +131,7 @@ class BlockOrder(NamedTuple):
 
 
 def block_order(dataset: Reader, generator: "np.random.Generator") -> BlockOrder:
-    """A random order that reads neighbours together."""
+    """A random order in which neighbouring samples are still read together."""
     import numpy as np
 
     from jinx._dataset.stored_bytes import stored_bytes
@@ -149,8 +149,7 @@ def block_order(dataset: Reader, generator: "np.random.Generator") -> BlockOrder
 def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if isinstance(key, list | tuple) and key:
-        # Keys are applied from the last to the first. Each sort keeps the order of equal samples, so the first key
-        # decides.
+        # Sort by the last key first. Each sort keeps the order of equal samples, so the first key decides.
         for sort_key in reversed(cast("Sequence[Key]", key)):
             dataset = sort(dataset, sort_key, reverse=reverse)
         return dataset
@@ -176,7 +175,8 @@ def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
 
     columns = [values]
     if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
-        # As with several keys, a missing key only comes last in its own sort.
+        # Sort by each element of the tuples, like by several keys: a missing element comes last only in the sort by
+        # that element.
         columns = [list(column) for column in zip(*values, strict=True)]
     order = np.arange(len(dataset))
     for keys in reversed(columns):
@@ -269,7 +269,7 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
 
 
 def _decoded_alike(parts: Sequence[D]) -> Sequence[D]:
-    """The parts, where the decoders of the first one also decode the media of the others."""
+    """The parts, with the decoders of the first one also decoding the media of the others."""
     from jinx._dataset.decode_media import joined_decoders, kinds_of
 
     if any(kinds_of(part._decoders) != kinds_of(parts[0]._decoders) for part in parts):
@@ -279,7 +279,7 @@ def _decoded_alike(parts: Sequence[D]) -> Sequence[D]:
 
 
 def _composed(parts: Sequence[D]) -> D:
-    """Datasets of different kinds, or with own columns, as one dataset."""
+    """Datasets of different kinds, or with columns of their own, as one dataset."""
     from jinx._dataset.view_definition import ViewDefinition
 
     first = parts[0]

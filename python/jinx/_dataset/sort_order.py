@@ -46,7 +46,7 @@ def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray
         is_present = is_present & ~np.isnan(values)
     kept, missing = np.flatnonzero(is_present), np.flatnonzero(~is_present)
     chosen = values[kept]
-    if descending:  # sort the reversed values, so that equal ones keep their order in the reversed result
+    if descending:  # sort the reversed values, so that equal ones keep their order when the result is reversed
         order = (len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable"))[::-1]
     else:
         order = np.argsort(chosen, kind="stable")

@@ -1,4 +1,4 @@
-"""The number of bytes that samples take on disk, in the opened files, which may have been replaced since."""
+"""The number of bytes that samples take on disk, in the opened files, even if these were replaced since."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def stored_bytes(dataset: Reader) -> int:
 
 
 def file_sizes(dataset: Reader, root: _core.Rows) -> list[tuple[int, int]]:
-    """Bytes of each file below a dataset, with its sidecar; for MDS, bytes of all shards of a directory.
+    """Bytes of each file below a dataset, including its sidecar; for MDS, bytes of all shards of a directory.
 
     Args:
         dataset: The dataset.
@@ -37,7 +37,7 @@ def file_sizes(dataset: Reader, root: _core.Rows) -> list[tuple[int, int]]:
 
 
 def _own_bytes(dataset: Any) -> int:
-    """Bytes of the own columns of saved views; the size of columns in memory is unknown."""
+    """Bytes of the columns that saved views themselves store; the size of columns in memory is unknown."""
     definition = dataset._definition
     if definition is None:
         return 0

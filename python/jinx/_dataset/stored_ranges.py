@@ -1,4 +1,4 @@
-"""Where large values of a column lie in the sidecars, so that a reader can read parts of them."""
+"""The ranges of a column's large values in the sidecars, so that a reader can read parts of values."""
 
 import json
 import re
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _STORED = re.compile(r"([^.]+)\.raw\.bin")
 _STORED_ELEMENT = "..raw.bin."
-# Shorter values behind URLs are read as a whole, many at the same time: a request takes as long as so many bytes.
+# Shorter values behind URLs are read whole, many at a time: a request takes as long as reading this many bytes.
 _SHORTEST_REMOTE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRange:
-    """Bytes that are stored as they are in a file.
+    """A range of bytes that a file stores unchanged.
 
     Attributes:
         path: The file, or the URL of the main file whose sidecar has them.
@@ -61,7 +61,7 @@ class StoredRanges:
             self._origin = None if positions is None else memoryview(positions).cast("Q")
 
     def column(self, indices: Sequence[int], name: str, *, exact: bool = False) -> Iterator[Any | None]:
-        """The value of each sample; None if it is missing or must be read through the dataset.
+        """The value of each sample; None if it is missing or can only be read through the dataset.
 
         Ranges are not checked against the checksums of the dataset, which cover whole values.
 
@@ -76,7 +76,7 @@ class StoredRanges:
             yield from [None] * len(indices)
             return
         sidecar_of = cache(_core.sidecar_of)  # reads the file's footer
-        # With one plan of what to fetch for all rows, and no values.
+        # This plans the requests for all rows together, and reads no values.
         rows = self._rows.take(indices, []) if any(map(is_url, self._files)) else map(self._rows.__getitem__, indices)
         for index, sample in zip(indices, rows, strict=True):
             row = index if self._origin is None else self._origin[index]
@@ -91,7 +91,7 @@ class StoredRanges:
                 yield value if _longest(value) >= _SHORTEST_REMOTE_BYTES else None
 
     def _has_media(self, name: str) -> bool:
-        """Whether the footers name media in a column, whose samples have dicts with bytes and a file name."""
+        """Whether the footers declare media in a column: then samples have dicts with bytes and a file name."""
         if self._media is None and self._rows is not None:
             entries = self._rows._path_stats()
             self._media = {str(entry["path"][0]) for entry in entries if entry.get("media")}
@@ -99,7 +99,7 @@ class StoredRanges:
 
 
 class _OtherFormError(Exception):
-    """A value is stored in another form than plain JSON or as it is."""
+    """A value is stored neither as plain JSON nor as unchanged bytes."""
 
 
 def _value(
@@ -147,7 +147,7 @@ def _ranged(value: Any, range_of: Callable[[Any], StoredRange]) -> Any:
 
 
 def _longest(value: Any) -> int:
-    """The number of bytes of the longest range in a value."""
+    """The number of bytes in the longest range in a value."""
     if isinstance(value, StoredRange):
         return value.length
     if isinstance(value, dict):

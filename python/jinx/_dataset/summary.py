@@ -42,7 +42,7 @@ def path_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, 
 
 
 def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
-    """Columns with features that readers of JINX 1.0 report as an error."""
+    """Columns with features that readers of JINX 1.0 reject with an error."""
     reasons: list[str] = []
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
@@ -132,7 +132,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
 
 
 def extra_indexed(dataset: Any) -> list[str]:
-    """The shown columns that the files index besides those at the top level which are always indexed."""
+    """The visible columns that the files index in addition to the top-level columns that are always indexed."""
     info: DatasetInfo = dataset.info()
     shown = set(column_names(dataset))
     extra: list[str] = []

@@ -1,16 +1,16 @@
-"""Values of one type as the arrays in which a saved view stores them."""
+"""Values of one type, as the arrays in which a saved view stores them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from jinx._optional import require
 
-# Bytes of the largest numbers in a typed column, and numbers of the longest vectors.
+# The size in bytes of the largest number in a typed column, and the length of the longest vector.
 _LARGEST, _LONGEST = 8, 1 << 20
-# Units of times that a file has, and coarser ones that become the first.
+# Units of times that a file can store, and coarser units that are stored as the first of these.
 _UNITS = ("s", "ms", "us", "ns")
 _COARSE = ("W", "D", "h", "m")
-# The largest number of strings that codes of a type tell apart.
+# For each integer type of codes, the largest number of different strings.
 _CODES = ((1 << 7, "<i1"), (1 << 15, "<i2"), (1 << 31, "<i4"))
 
 
@@ -37,7 +37,7 @@ class TypedValues(NamedTuple):
 
 
 def of_array(values: Any, zone: str | None = None) -> TypedValues | None:
-    """An array of numbers, vectors or times; None for another one."""
+    """An array of numbers, vectors or times; None for other arrays."""
     import numpy as np
 
     if values.ndim == 1 and values.dtype.kind == "M":
@@ -48,13 +48,13 @@ def of_array(values: Any, zone: str | None = None) -> TypedValues | None:
     plain = plain.astype("<f8" if plain.dtype.itemsize > _LARGEST else plain.dtype.newbyteorder("<"), copy=False)
     mask = np.ma.getmaskarray(values).reshape(len(plain), plain[:1].size or 1)
     if not (mask == mask[:, :1]).all():
-        return None  # numbers are missing in a vector
+        return None  # a vector has missing numbers
     width = plain.shape[1] if plain.ndim > 1 else None
     return TypedValues(plain.dtype.name, plain.tobytes(), _validity(~mask[:, 0]), width)
 
 
 def of_codes(codes: Any, strings: Sequence[str]) -> TypedValues:
-    """Strings by their codes, of which a negative one is a missing value.
+    """Strings by their codes; a negative code is a missing value.
 
     Args:
         codes: Integers of shape (n,).
@@ -76,7 +76,7 @@ def of_codes(codes: Any, strings: Sequence[str]) -> TypedValues:
 
 
 def of_arrow(values: Any) -> TypedValues | None:
-    """A pyarrow array of numbers, bools, times, strings with a dictionary, or vectors; None for another one."""
+    """A pyarrow array of numbers, bools, times, strings with a dictionary, or vectors; None for others."""
     import numpy as np
 
     types = require("pyarrow.types", extra="arrow", what="An Arrow column")
@@ -98,7 +98,7 @@ def of_arrow(values: Any) -> TypedValues | None:
 
 
 def _of_lists(values: Any, missing: Any) -> TypedValues | None:
-    """Vectors; None if they hold anything but numbers, or if numbers are missing in one."""
+    """Vectors; None if there is anything but numbers, or if a vector lacks numbers."""
     import numpy as np
 
     types = require("pyarrow.types", extra="arrow", what="An Arrow column")
@@ -144,7 +144,7 @@ def _of_times(values: Any, zone: str | None) -> TypedValues | None:
     times = plain.astype(f"<M8[{wanted}]")
     missing = np.isnat(plain) | np.ma.getmaskarray(values)
     if (unit, count) != (wanted, 1) and not (times.astype(plain.dtype) == plain)[~missing].all():
-        return None  # beyond 64 bits of the unit
+        return None  # the times do not fit into 64 bits of this unit
     ticks = np.where(missing, 0, times.view("<i8"))
     return TypedValues(f"datetime64[{wanted}]", ticks.astype("<i8").tobytes(), _validity(~missing), zone=zone)
 
@@ -159,4 +159,4 @@ def _is_typed(values: Any) -> bool:
     """Whether an array has numbers, or vectors of numbers, of one type."""
     if values.ndim == 1:
         return values.dtype.kind in "biuf"
-    return values.ndim == 2 and values.dtype.kind in "iuf" and 0 < values.shape[1] <= _LONGEST  # noqa: PLR2004 - vectors
+    return values.ndim == 2 and values.dtype.kind in "iuf" and 0 < values.shape[1] <= _LONGEST  # noqa: PLR2004 - vectors: two dimensions

@@ -1,4 +1,4 @@
-"""The definition of a view in memory: the datasets that it shows, and its own columns."""
+"""The definition of a view in memory: the datasets that it shows, and the columns that it adds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from jinx._unpickle import rebuild
 
 @dataclass(frozen=True, eq=False)
 class ViewDefinition:
-    """The datasets and own columns of a view, from which unpickling makes it again.
+    """The datasets and added columns of a view, from which unpickling creates it again.
 
     Attributes:
         parts: The datasets.
@@ -30,5 +30,5 @@ class ViewDefinition:
         return _core.compose(list(self.parts), list(self.own), self.lengths)
 
     def schema(self) -> dict[str, str]:
-        """The types of its columns."""
+        """The types of the view's columns."""
         return schema_of_all(self.parts, {name: values.type_text() for name, values in self.own})

@@ -10,7 +10,7 @@ from jinx.errors import MismatchError
 
 _MANIFEST = "jinx.json"
 _ID_START, _ID_END, _HEADER_BYTES = 16, 32, 64
-# `.STEM.binx.<id>`: a sidecar next to one that readers of the replaced file still have open.
+# `.STEM.binx.<id>`: a new sidecar, while readers still have the replaced one open.
 _SECOND = re.compile(r"\.(?P<stem>.+)\.binx\.(?:[0-9a-f]{32}|old)$")
 
 
@@ -61,7 +61,7 @@ class RemoteParts:
 
 
 def remove(url: str) -> None:
-    """Remove the dataset at a URL with all its objects, also those that replaced ones have left.
+    """Remove the dataset at a URL with all its objects, including those left over from datasets that it replaced.
 
     Raises:
         FileNotFoundError: There is no dataset.
@@ -73,7 +73,7 @@ def remove(url: str) -> None:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What `clean` has found.
+    """What `clean` removed and kept.
 
     Attributes:
         removed: The URLs of removed objects.
@@ -85,7 +85,7 @@ class Cleaned:
 
 
 def clean(url: str, *, older_than: float = 24 * 3600) -> Cleaned:
-    """Remove objects of JINX below a URL that no dataset needs.
+    """Remove JINX objects below a URL that no dataset needs.
 
     Args:
         url: A directory.
@@ -123,7 +123,7 @@ def _orphans(directory: str, items: list[ObjectInfo], store: ObjectStore) -> lis
 
 
 def _sidecar_of(main: str, sidecars: list[str], by_name: dict[str, ObjectInfo], store: ObjectStore) -> str:
-    """The sidecar that a main file needs: the one with its id."""
+    """The sidecar that a main file needs: the one with the main file's id."""
     from jinx._dataset.dataset import Dataset
 
     [(_, id_)] = Dataset([by_name[main].url], storage={"cache": "off"})._identities()
@@ -141,7 +141,7 @@ def _name(item: ObjectInfo) -> str:
 
 
 def _main_of(name: str) -> str | None:
-    """The main file that an object belongs to, by their names; None for foreign objects."""
+    """The main file to which an object belongs, by their names; None for objects that are not ours."""
     if name == _MANIFEST or (name.endswith(".jinx") and not name.startswith(".")):
         return name
     second = _SECOND.fullmatch(name)

@@ -1,11 +1,11 @@
-"""`jinx.merge`: one dataset of parts that several writers wrote; done in `rust/jinx-format/src/merge.rs`."""
+"""`jinx.merge`: makes one dataset of the parts of several writers; done in `rust/jinx-format/src/merge.rs`."""
 
 import os
 
 from jinx import _core
 from jinx._results import WriteResult
 
-# The beginning of the name of the file that says which inputs the parts are made of.
+# The first part of the name of the file that lists the inputs from which the parts are made.
 INPUTS_OF_PARTS = ".inputs-of-parts-"
 
 
@@ -42,7 +42,7 @@ def part_directory(out: str, part: int, parts: int) -> str:
 
 
 def inputs_of_parts(directory: str) -> list[str]:
-    """The names of the files that say which inputs the parts in a directory are made of; at most one, if all agree."""
+    """The names of the files that list the inputs of the parts in a directory; at most one, if all agree."""
     return [name for name in os.listdir(directory) if name.startswith(INPUTS_OF_PARTS)]  # noqa: PTH208
 
 

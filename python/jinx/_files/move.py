@@ -44,7 +44,7 @@ class Parts:
         """
         path = path.rstrip("/") or path
         if os.path.isdir(path):
-            # The temporary manifest of a writer that is adding shards, or died while doing so.
+            # The temporary manifest of a writer that is adding shards, or that died while adding them.
             names = [name for name in os.listdir(path) if name != ".jinx.json.tmp"]
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
@@ -79,7 +79,7 @@ class Parts:
             return False
 
     def require_sidecars(self) -> None:
-        """Every main file has the sidecar that its footer names.
+        """Require that every main file has the sidecar named in its footer.
 
         Raises:
             MismatchError: A sidecar is missing.
@@ -153,7 +153,7 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
 
 
 def _move_over_network(source: str, target: str, *, overwrite: bool, moved: Mapping[str, str]) -> None:
-    """Copy a dataset from a URL, to one, or between two, and remove it where it was.
+    """Move a dataset from a URL, to one, or between two: copy it, then remove the original.
 
     Raises:
         MismatchError: The dataset was changed while it was copied; it is not removed.
@@ -201,7 +201,7 @@ def _copy_over_network(source: str, target: str, *, overwrite: bool, copied: Map
 
 
 def _opened_over(view: Parts, copied: Mapping[str, str]) -> "Dataset":
-    """A view of this machine, opened over copies of the datasets that it shows, where there are some.
+    """A local view, opened over copies of the datasets that it shows, where there are copies.
 
     Raises:
         ValueError: It shows a dataset of this machine that was not copied.
@@ -224,7 +224,7 @@ def _opened_over(view: Parts, copied: Mapping[str, str]) -> "Dataset":
 
 
 def remove(path: str) -> None:
-    """Remove a dataset with all its files; a sidecar that another main file needs is kept, and so is what a link names.
+    """Remove a dataset with all its files, except a sidecar that another main file needs and the target of a link.
 
     Raises:
         FileNotFoundError: There is no such dataset.
@@ -246,13 +246,13 @@ def remove(path: str) -> None:
 
 
 def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> list[FilePlaces] | None:
-    """The places of the bases of a view, for its new name; None for other datasets."""
+    """The paths to the bases of a view for its new name; None for other datasets."""
     if not parts.is_view:
         return None
     files = bases_after_move(parts.path, target, moved)
     shown = [base for file in files for base in file.places if base is not None and not is_url(base)]
     refuse_input(target, shown)
-    if os.path.lexists(target):  # a shard of a directory that the view shows
+    if os.path.lexists(target):  # a shard in a directory that the view shows
         refuse_within(target, shown)
     return files
 

@@ -51,7 +51,7 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
         return problems or _problems_of_bases(name, progress, max_value_bytes)
     if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
-        return []  # an empty file is valid JSON lines
+        return []  # an empty file is a valid JSON lines file
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
@@ -70,7 +70,7 @@ def _problems_of_bases(
 
 
 def _is_directory(name: str) -> bool:
-    """As `os.path.isdir`, but a failing file system is an error."""
+    """Like `os.path.isdir`, but a failing file system raises an error."""
     status = look(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
@@ -108,7 +108,7 @@ def repair(
 
 
 def _is_among_shards(name: str) -> bool:
-    """Whether any file next to this one whose name begins alike is part of the same directory of shards."""
+    """Whether a file next to this one has a name that begins alike, and so is part of the same directory of shards."""
     folder, file = os.path.split(os.path.abspath(name))  # noqa: PTH100 - str in, str out
     is_of_writer = os.path.basename(folder).startswith(".")  # noqa: PTH119 - the directory of an interrupted writer
     return file.startswith("shard-") and not is_of_writer and not has_manifest(folder)

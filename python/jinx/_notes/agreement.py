@@ -1,4 +1,4 @@
-"""How far people agree: percent, Cohen's kappa and Krippendorff's alpha for names without an order."""
+"""Measures of agreement between people: percent, Cohen's kappa and Krippendorff's alpha, for unordered labels."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -6,7 +6,7 @@ from itertools import combinations
 
 
 def percent(units: Sequence[Sequence[Hashable | None]]) -> float | None:
-    """The share of pairs of answers about the same sample that are equal; None without a pair.
+    """The share of equal answers among all pairs of answers about the same sample; None without a pair.
 
     Args:
         units: For each sample the answer of each person; None where there is none.
@@ -16,7 +16,7 @@ def percent(units: Sequence[Sequence[Hashable | None]]) -> float | None:
 
 
 def cohen_kappa(first: Sequence[Hashable | None], second: Sequence[Hashable | None]) -> float | None:
-    """The agreement of two people beyond chance, where both answered: 1 is full, 0 is that of chance.
+    """The agreement of two people where both answered, corrected for chance: 1 is full agreement, 0 is chance.
 
     None if they share no sample, or if both always gave one and the same answer.
     """

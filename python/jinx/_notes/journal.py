@@ -33,7 +33,7 @@ class Note:
 
     @classmethod
     def parse(cls, value: Any) -> "Note":
-        """A note in a request or a file.
+        """The note in a request or a line of a file.
 
         Raises:
             InvalidError: It has another form, or is too long.
@@ -51,7 +51,7 @@ class Note:
         return cls(tuple(dict.fromkeys(listed)), note)
 
     def to_dict(self) -> dict[str, Any]:
-        """The note as JSON holds it."""
+        """The note as JSON stores it."""
         return {"tags": list(self.tags), "note": self.note}
 
 
@@ -84,7 +84,7 @@ class NotesFile:
 
     @classmethod
     def _parsed(cls, path: str, data: bytes) -> tuple["NotesFile", int]:
-        """The content, and how many bytes of it are whole lines."""
+        """The content of the file, and how many of its bytes are complete lines."""
         whole = data.rfind(b"\n") + 1
         lines = data[:whole].splitlines()
         head = _object(lines[0]) if lines else None
@@ -104,7 +104,7 @@ class NotesFile:
 
     @property
     def given(self) -> dict[int, Note]:
-        """The notes that were not taken back, by sample in order."""
+        """The notes that were not withdrawn, in the order of the samples."""
         return {sample: note for sample, note in sorted(self.notes.items()) if note != Note()}
 
 
@@ -124,7 +124,7 @@ class Journal:
 
     def __init__(self, path: str, *, dataset: str, identity: dict[str, Any], by: str) -> None:
         self._lock = threading.Lock()
-        self._file = Path(path).open("a+b")  # noqa: SIM115 - open as long as the journal
+        self._file = Path(path).open("a+b")  # noqa: SIM115 - stays open as long as the journal
         try:
             self._begin(path, dataset, identity, by)
         except BaseException:
@@ -138,7 +138,7 @@ class Journal:
             raise InvalidError(f"{path}: another viewer writes these notes; each person has a file") from None
         self._file.seek(0)
         data = self._file.read()
-        # Also what an interrupted first line left.
+        # This also removes an incomplete first line.
         if b"\n" not in data:
             self._file.truncate(0)
             head = {"jinx_notes": _VERSION, "by": by, "dataset": dataset, "identity": identity}
@@ -168,7 +168,7 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError:
-            # Half a line would join the next one.
+            # The next line would be appended to the incomplete one.
             os.ftruncate(self._file.fileno(), end)
             raise
 

@@ -73,7 +73,7 @@ def agreement(files: Sequence[NotesFile]) -> dict[str, Any]:
 
 
 def _answers(given: Sequence[dict[int, Note]], sample: int) -> list[frozenset[str] | None]:
-    """The tags that each person gave a sample, in any order."""
+    """The tags that each person gave to a sample, in any order."""
     return [None if sample not in notes else frozenset(notes[sample].tags) for notes in given]
 
 

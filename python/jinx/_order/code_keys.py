@@ -1,4 +1,4 @@
-"""Sort keys from a function in a file of the user, computed in worker processes."""
+"""Sort keys from a function in a user's file, computed in worker processes."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from jinx._order.key_values import checked_key
 from jinx.errors import JinxError
 
 _BLOCK = 1024
-# In a worker: the dataset, and the function.
+# In a worker process: the dataset and the function.
 _WORK: list[Any] = []
 
 
@@ -82,7 +82,7 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
 
 @contextmanager
 def _uninterrupted() -> Generator[None]:
-    """Blocks Ctrl-C in processes that start meanwhile: a process that is not ready would print a traceback."""
+    """Block Ctrl-C in processes that start meanwhile: a process that is not ready yet would print a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -105,5 +105,5 @@ def _keys(start: int) -> list[Any]:
 def _key(function: Callable[[Any], Any], dataset: Dataset, i: int) -> Any:
     try:
         return function(dataset[i])
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one of the user's own classes cannot leave the process; its text can
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own exception may not be picklable
         raise ValueError(f"{type(error).__name__} in the key function at sample {i}: {error}") from None

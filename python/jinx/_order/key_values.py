@@ -32,7 +32,7 @@ def keys_in(value: Any) -> int:
 
 
 def alike(blocks: Iterable[list[Any]], count: int) -> Iterator[list[Any]]:
-    """Pass on blocks of values, all of which must have the same number of keys.
+    """Yield blocks of values unchanged, after checking that all values have the same number of keys.
 
     Raises:
         ValueError: A value has more or fewer keys than the first one.

@@ -1,11 +1,11 @@
-"""The memory limit of shuffling and sorting: as given, or a share of the memory of the machine or container."""
+"""The memory limit of shuffling and sorting: the given one, or a share of the machine's or container's memory."""
 
 import os
 
 from jinx._arguments import require_type
 from jinx._sizes import counted, natural_size, parse_size
 
-# With less, the samples that are read at a time are so few that a small dataset takes minutes.
+# With less memory, so few samples are read at a time that a small dataset takes minutes.
 LEAST_MEMORY = 1_000
 _SHARE = 4
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -34,7 +34,7 @@ def _available() -> int:
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for path in _CGROUP_LIMITS:
         try:
-            with open(path, encoding="ascii") as file:  # noqa: PTH123 - one line of the kernel's
+            with open(path, encoding="ascii") as file:  # noqa: PTH123 - the kernel writes one line
                 text = file.read().strip()
         except OSError:
             continue

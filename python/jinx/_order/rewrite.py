@@ -109,7 +109,7 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
     try:
         writer.inherit(job.dataset, [], [], None, untyped=False)
         if runs is not None:
-            # What the sort keys took is for the system's cache of files now.
+            # Give the memory of the sort keys back to the system, which then caches files in it.
             give_freed_memory_back()
         plan = (runs, stored, job.memory)
         tell = _in_bytes(job.progress, len(ordering), stored)

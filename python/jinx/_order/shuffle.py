@@ -12,7 +12,7 @@ from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
 _SEED_BITS = 64
-# Digits of a random seed: few enough to copy by hand.
+# The bits of a random seed: few enough digits to copy by hand.
 _RANDOM_BITS = 32
 
 

@@ -126,19 +126,19 @@ class _Keys:
         self.missing = missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
-        """A sorter for keys, some of which a `-` already reverses."""
+        """A sorter for keys; a `-` before a key already reverses it."""
         given = self.descending
         flips = [given] * len(reversed_keys) if isinstance(given, bool) else given
         if len(flips) != len(reversed_keys):
             raise ValueError(f"descending has {len(flips)} entries for {len(reversed_keys)} keys")
         directions = [(own != flip, self.natural) for own, flip in zip(reversed_keys, flips, strict=True)]
-        # One half is for the keys; the other half is for the lists that are made from them.
+        # Half of the memory is for the keys, and half for the lists that are made from them.
         return _core.SortKeys(directions, self.job.folder, self.job.memory // 2, self.missing == "drop")
 
     def of_paths(self, names: list[str]) -> tuple[_core.Ordering, int]:
         dataset = self.job.dataset
         parsed = [parse_key(name, column_names(dataset)) for name in names]
-        # If there are no samples, any column may exist.
+        # Without samples, any column may exist.
         is_empty = not len(dataset)
         paths = [_core.parse_path(name) if is_empty else parse_name(dataset, name) for name, _, _ in parsed]
         kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]

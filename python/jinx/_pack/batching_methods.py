@@ -29,7 +29,7 @@ class Batching:
 
 
 def naive_padding(sizes: Sizes, order: "npt.NDArray[np.int64]", batch_size: int) -> Batching:
-    """Each batch padded to its longest sample; batches are filled in a given order."""
+    """Each batch is padded to its longest sample; batches are filled in a given order."""
     import numpy as np
 
     lengths = sizes.columns[TOKENS][order].astype(np.int64)
@@ -47,7 +47,7 @@ def constrained_padding(sizes: Sizes, order: "npt.NDArray[np.int64]", max_length
 
 
 def greedy(sizes: Sizes, config: PackConfig) -> Packs:
-    """Sequences filled with samples as they come; only tokens count."""
+    """Sequences are filled with samples as they come; only tokens count."""
     return _packed(sizes, config, "next_fit", [TOKENS])
 
 
@@ -57,7 +57,7 @@ def bin_packing(sizes: Sizes, config: PackConfig) -> Packs:
 
 
 def knapsack(sizes: Sizes, config: PackConfig) -> Packs:
-    """Sequences filled exactly, under all budgets."""
+    """Sequences are filled exactly, under all budgets."""
     return _packed(sizes, config, "knapsack", list(config.budgets))
 
 

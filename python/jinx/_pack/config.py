@@ -11,7 +11,7 @@ Oversize = Literal["drop", "error", "truncate"]
 STRATEGIES = ("next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack")
 OVERSIZE = ("drop", "error", "truncate")
 _SEEDS = 2**64
-# Sizes have 32 bits. The largest value stands for all larger sizes, and no budget allows it.
+# Sizes are 32-bit. The largest value stands for all larger sizes, and no budget reaches it.
 MAX_BUDGET = 2**32 - 2
 _MAX_WINDOW = 2**24
 

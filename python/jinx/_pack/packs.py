@@ -1,4 +1,4 @@
-"""The packs of an epoch, and the sums of sizes in them; `rust/jinx-pack` packs."""
+"""The packs of an epoch, and the sums of their sizes; `rust/jinx-pack` does the packing."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ _MOST_DRAWS = 2**32 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The numbers of samples that are in no pack, or only in part.
+    """How many samples are in no pack, or only partly in one.
 
     Attributes:
         empty: Samples without tokens.
@@ -45,7 +45,7 @@ class LeftOut:
 class Packs:
     """The packs of an epoch; `PackPlan` adds the schedule, facts, picture and file."""
 
-    def __init__(  # noqa: PLR0917 - the parts of a plan
+    def __init__(  # noqa: PLR0917 - one argument for each part of a plan
         self,
         sizes: Sizes,
         config: PackConfig,
@@ -67,7 +67,7 @@ class Packs:
 
     @classmethod
     def make(cls, sizes: Sizes, config: PackConfig, threads: int = 0) -> "Self":
-        """Pack samples of these sizes; `jinx.pack` finds the sizes.
+        """Pack samples with these sizes; `jinx.pack` finds the sizes.
 
         Raises:
             InvalidError: An option has an invalid value.
@@ -105,7 +105,7 @@ class Packs:
         return has_least
 
     def kept_by(self, kept: "npt.NDArray[np.bool_]", mask: str | None = None) -> "Self":
-        """The packs that a mask keeps, in a plan of the same config."""
+        """The packs that a mask selects, as a plan with the same config."""
         import numpy as np
 
         lengths = np.diff(self.offsets.astype(np.int64))
@@ -201,7 +201,7 @@ class Packs:
 
     @property
     def left_out(self) -> LeftOut:
-        """The numbers of samples that are in no pack, or only in part."""
+        """How many samples are in no pack, or only partly in one."""
         return self._left_out
 
     def totals(self, name: str, start: int = 0, stop: int | None = None) -> "npt.NDArray[np.uint64]":
@@ -251,7 +251,7 @@ class Packs:
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits: two plans with the same fingerprint hold the same packs."""
+        """32 hex digits: two plans with the same fingerprint contain the same packs."""
         return _core.hash_bytes(json.dumps(self.identity, sort_keys=True).encode())
 
     def require(self, identity: Mapping[str, Any]) -> None:
@@ -264,7 +264,7 @@ class Packs:
             MismatchError: The plans differ; the message names the differences.
         """
         own = self.identity
-        # A missing member is not None, and True is not 1.
+        # A missing entry differs from None, and True differs from 1.
         differing = [
             name
             for name in {**own, **identity}
@@ -319,7 +319,7 @@ def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:
 
 
 def _is_same(own: Any, saved: Any) -> bool:
-    """Whether two values are equal, and so are their types, except that JSON has no tuples."""
+    """Whether two values are equal and of equal types, except that a list may stand for a tuple, as in JSON."""
     if isinstance(own, Mapping) and isinstance(saved, Mapping):
         members, others = cast("Mapping[Any, Any]", own), cast("Mapping[Any, Any]", saved)
         return members.keys() == others.keys() and all(_is_same(members[name], others[name]) for name in members)

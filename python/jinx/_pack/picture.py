@@ -11,7 +11,7 @@ from jinx._pack.chart_rows import rows_of
 from jinx._pack.packs import Packs
 from jinx._pack.sizes import IMAGES, TOKENS
 
-# Bin packing looks like greedy packing with fewer rows; its numbers are in the table.
+# Bin packing would look like greedy packing with fewer rows, so only the table has its numbers.
 _PANELS = {
     "naive_padding": "Naive padding",
     "constrained_padding": "Constrained padding",
@@ -21,12 +21,12 @@ _PANELS = {
 _SHADES: tuple[str, ...] = ("#1f5f8b", "#4a90b8", "#2f7f9e", "#6aa9c7", "#245a73", "#5b9fb0")
 _PADDING, _EDGE, _LIMIT, _STRIP, _SLOW = "#e4e4e4", "#ffffff", "#b03a2e", "#d98e32", "#b03a2e"
 _ROW_INCHES, _PANEL_INCHES, _COST_INCHES = 0.1, 0.45, 1.5
-# A naive batch is cut off at this many times `max_length`, so that one long sample does not flatten the rest.
+# A naive batch is drawn up to this many times `max_length`, so that one long sample does not flatten the rest.
 _WIDEST = 1.5
 
 
 def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Draw a comparison.
+    """Draw a comparison of batching methods.
 
     Args:
         comparison: What `PackComparison.to_dict` returns.

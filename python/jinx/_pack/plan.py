@@ -34,7 +34,7 @@ class PackPlan(Packs):
         return stats_of(self)
 
     def only(self, kept: "Mapping[str, int] | npt.NDArray[np.bool_]") -> "Self":
-        """The plan without some of its packs; their samples are in no other pack, and `stats` counts them.
+        """The plan without some of its packs; their samples move to no other pack, and `stats` counts them.
 
             plan.only({"num_images": 1})    # without packs that have no image, in each epoch
 

@@ -13,7 +13,7 @@ from jinx._results import WriteResult
 from jinx.errors import CorruptFileError, InvalidError, MismatchError
 
 _SIZES = "sizes"
-# The positions of many samples are one value, which may be longer than the values of datasets.
+# The positions of all samples are stored as one value, which may be longer than a value of a dataset may be.
 _LARGEST = 1 << 40
 
 

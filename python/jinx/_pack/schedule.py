@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 Balance = str | Mapping[str, float] | None
 FILLER = -1
-# The number of optimiser steps whose packs are sorted together: enough for equal costs, few enough to mix the whole
+# The number of optimiser steps whose packs are sorted together: enough to equalise costs, and few enough to mix the
 # epoch.
 _STEPS = 64
 _KEPT_WINDOWS = 2
-# The maximum number of packs of a window, above any number of ranks and micro-steps.
+# The maximum number of packs in a window, larger than any useful number of ranks and micro-steps.
 _LARGEST_WINDOW = 2**40
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The layout of the global order from one pack on."""
+    """The layout of the global order, starting at one pack."""
 
     start: int
     group: int
@@ -80,7 +80,7 @@ class PackSchedule:
         self._windows: dict[tuple[_Layout, int], Any] = {}
         window = self._group * self.accumulation * _STEPS
         self._consumed = 0
-        # A resumed epoch completes its current window in the old layout, up to this place.
+        # A resumed epoch completes its current window in the old layout; this is where that window ends.
         self._pending: tuple[int, _Layout] | None = None
         self._own = _Layout(0, self._group, window, self._factors)
         if resume is not None:
@@ -95,7 +95,7 @@ class PackSchedule:
         self._plan.require(saved["plan"])
         consumed, start, group, window = (saved[name] for name in _STATE)
         factors = tuple((name, float(factor)) for name, factor in saved["balance"].items())
-        # A window is some steps of groups; the next one begins at most a window and a group after the packs consumed.
+        # A window consists of groups; the next window begins at most a window and a group after the packs consumed.
         is_possible = (
             0 <= consumed <= len(self._plan)
             and 1 <= group <= window <= _LARGEST_WINDOW
@@ -115,7 +115,8 @@ class PackSchedule:
         if consumed > start and consumed != old.window_of(consumed):
             end = old.window_of(consumed) + window
             self._pending = (end, old)
-        # Groups begin where micro-steps do, so up to one micro-step of packs comes in the plan's order between.
+        # Groups begin at the start of micro-steps, so up to one micro-step of packs before them keeps the order of the
+        # plan.
         groups = -(-(end - consumed) // self._group)
         self._own = _Layout(consumed + groups * self._group, self._group, self._own.window, self._factors)
 
@@ -224,7 +225,7 @@ class PackSchedule:
         return costs.reshape(len(self), self.world_size, self.batch_size).sum(axis=2)
 
     def imbalance(self, cost: str | None = None) -> float:
-        """The cost of the slowest rank over the mean of all ranks, on average over the micro-steps that cost something.
+        """The slowest rank's cost divided by the mean of all ranks, averaged over the micro-steps that have a cost.
 
         Args:
             cost: As for `step_costs`.

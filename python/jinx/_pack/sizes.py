@@ -90,7 +90,7 @@ def datasets_in(source: Any) -> list[Reader]:
 
 
 def _parts(source: Any) -> list[Any]:
-    """The sources of a plan: one source, or several in a list or tuple."""
+    """The sources of a plan: a single source, or several in a list or tuple."""
     is_mixture = isinstance(source, list | tuple) and any(_is_source(part) for part in source)  # pyright: ignore[reportUnknownVariableType]
     return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
@@ -146,7 +146,7 @@ class _Indexed:
         self._where = where
 
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
-        if not len(self._dataset):  # the dataset may not even know its columns
+        if not len(self._dataset):  # the columns of an empty dataset may be unknown
             return checked([], name)
         if self._dataset._transforms:
             raise InvalidError(
@@ -188,7 +188,7 @@ class _Indexed:
         return self._read(column, path, by_length=by_length) if self._is_own(path) else None
 
     def _is_own(self, path: str) -> bool:
-        """Whether views add the column, whose values are then read without the samples of files."""
+        """Whether views add the column: then its values are read without the samples of files."""
         return self._own_name(path) in self._dataset._own_columns()
 
     def _is_function(self, path: str) -> bool:
@@ -262,5 +262,5 @@ def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
         raise InvalidError(f"{name}: sample {sample} has the size {array[sample]}; a size is 0 or more")
     if array.dtype.itemsize > np.dtype(np.uint32).itemsize:
         array = np.minimum(array, _LARGEST)
-    # The plan has its own copy, so that nobody else changes it.
+    # The plan has its own copy, which nobody else can change.
     return np.array(array, dtype=np.uint32, order="C")

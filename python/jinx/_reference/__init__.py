@@ -1,1 +1,1 @@
-"""The second reader of the format: one file in plain Python that needs nothing else from this package."""
+"""The second reader of the format: one file of plain Python that needs nothing else from this package."""

@@ -1,4 +1,4 @@
-"""A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
+"""A complete reader of JINX 1.0 and 1.1 in plain Python, written only from the pages of spec/.
 
 It is slow, holds files in memory and makes every check of level "full". Without the library you need only this
 file, `typed_columns.py` and the packages they import: `open_pairs(path)[0][i]` is a sample, of a saved view too.
@@ -39,7 +39,7 @@ FLOATS = ["float32", "float64"]
 FLOAT, NUMBER, CODEC = "|".join(FLOATS), "|".join(INTS + FLOATS), "(?:zst|gz|br|bz2|lz4|lzma|xz|snappy)"
 PAYLOAD = rf"(?:str|raw|npy|np|pt|{CODEC})(?:\.{CODEC})*"
 CHAINS = {str: f"{PAYLOAD}|{FLOAT}", dict: rf"(?:{PAYLOAD}\.)?bin", int: NUMBER, float: NUMBER, type(None): FLOAT}
-NUMPY_TYPE = r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[Mm]8(\[\d*[A-Za-z]+\])?|[SU]\d+)"  # values.md 7
+NUMPY_TYPE = r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[Mm]8(\[\d*[A-Za-z]+\])?|[SU]\d+)"  # values.md, section 7
 EVIL_SIGN = r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]"  # limits.md
 EVIL_NAME = EVIL_SIGN + r"|[/\\]|\A[A-Za-z]:|\A\s|[\s.]\Z"
 HASH, MARKERS = "[0-9a-f]{32}", ("$bytes", "$npy", "$np", "$pt", "$float", "$dict")
@@ -49,11 +49,11 @@ STREAMS |= {"gz": partial(decompressobj, wbits=31), "zst": ZstdDecompressor(max_
 
 
 # fmt: off
-class JinxError(Exception): ...           # its subclasses are the causes of jinx.md 6
+class JinxError(Exception): ...           # the subclasses are the error causes of jinx.md, section 6
 class CorruptFileError(JinxError): ...    # bytes that no writer produces, or a hash that does not match
 class TruncatedFileError(JinxError): ...  # a file, a range or a stream that ends early
 class LimitError(JinxError): ...          # more than limits.md allows
-class UnsupportedError(JinxError): ...    # legal, but unknown to this reader
+class UnsupportedError(JinxError): ...    # valid, but not supported by this reader
 class MismatchError(JinxError): ...       # files that do not belong together, or a missing one
 # fmt: on
 
@@ -69,11 +69,11 @@ def failures_mean_damage():
         yield
     except (JinxError, FileNotFoundError, PermissionError):
         raise
-    except Exception as error:  # every package has its own classes
+    except Exception as error:  # every package raises its own classes
         raise CorruptFileError(repr(error)) from error
 
 
-def take(table: object, **kinds: type) -> list:  # no negative integers, no evil file names (limits.md)
+def take(table: object, **kinds: type) -> list:  # rejects negative integers and evil file names (limits.md)
     for name, kind in kinds.items():
         value = table.get(name) if isinstance(table, dict) else None
         need(type(value) is kind and (kind is not int or value >= 0), f"{name} is missing or not a good {kind}")
@@ -90,12 +90,12 @@ def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[
     depths = np.cumsum([1 if bracket in b"[{" else -1 for bracket in re.findall(rb"[\[\]{}]", bare)])
     need(max(depths, default=0) <= max_depth, "nesting too deep", error)
     need(not re.search(rb"(?:^|[\s:,\[])-?\d{4301,}(?![\d.eE])", bare), "integer too long", error)
-    value = json.loads(data.decode(), object_pairs_hook=members)  # values.md 9
+    value = json.loads(data.decode(), object_pairs_hook=members)  # values.md, section 9
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails for NaN, infinity and lone surrogates
     return value
 
 
-def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # whether it is 1.1: versions.md 1, checksums.md
+def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # and whether it is 1.1 (versions.md, checksums.md)
     table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
     version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
     need(version, "malformed version")
@@ -108,7 +108,7 @@ def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # whether i
     return table, new
 
 
-def unpack(codec: str, data: bytes) -> bytes:  # values.md 6
+def unpack(codec: str, data: bytes) -> bytes:  # values.md, section 6
     need(data, f"empty {codec} stream", TruncatedFileError)
     out, at, end = bytearray(), 0, len(data)
     if codec == "br":
@@ -116,7 +116,7 @@ def unpack(codec: str, data: bytes) -> bytes:  # values.md 6
         out = stream.process(data, output_buffer_limit=MAX_VALUE)
         need(stream.is_finished(), "br stream", TruncatedFileError if stream.can_accept_more_data() else LimitError)
     elif codec == "snappy":
-        while at < end:  # chunks: one byte of type, three of length, content
+        while at < end:  # a chunk is a type byte, a three-byte length, and the content
             at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
         need(SNAPPY_MAGIC.startswith(data[:10]), "no snappy stream")
         need(at == end, "snappy stream is cut", TruncatedFileError)
@@ -124,7 +124,7 @@ def unpack(codec: str, data: bytes) -> bytes:  # values.md 6
     while codec in STREAMS and at < end:  # streams may follow each other
         if codec == "zst" and data[at : at + 4] == ZSTD_MAGIC:
             frame = get_frame_parameters(data[at : at + 18])
-            size = frame.content_size % CONTENTSIZE_UNKNOWN  # 0 if it is unknown
+            size = frame.content_size % CONTENTSIZE_UNKNOWN  # 0 if the size is unknown
             need(frame.dict_id == 0, "zstd dictionary", UnsupportedError)
             need(size <= MAX_VALUE and (data[at + 4] & 32 or frame.window_size <= MAX_WINDOW), "zstd frame", LimitError)
         stream = STREAMS[codec]()
@@ -137,7 +137,7 @@ def unpack(codec: str, data: bytes) -> bytes:  # values.md 6
     return bytes(out)
 
 
-def numpy_value(kind: str, data: bytes) -> np.ndarray | np.generic:  # values.md 2 and 7
+def numpy_value(kind: str, data: bytes) -> np.ndarray | np.generic:  # values.md, sections 2 and 7
     stream, (text, _, item) = io.BytesIO(data), data.partition(b"\0")
     array = read_array(stream, allow_pickle=False) if kind == "npy" else np.frombuffer(item, text.decode("ascii"))
     dtype = dtype_to_descr(array.dtype) if kind == "npy" else text.decode("ascii")
@@ -147,8 +147,8 @@ def numpy_value(kind: str, data: bytes) -> np.ndarray | np.generic:  # values.md
     return array if kind == "npy" else array[0]
 
 
-class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view its own columns
-    def __init__(self, path: Path) -> None:  # jinx.md 2 to 4
+class Pair:  # main file and sidecar; `pair[i]` is a sample, or the own columns of a view's sample
+    def __init__(self, path: Path) -> None:  # jinx.md, sections 2 to 4
         self.path, self.data, self.media, self.identity = path, path.read_bytes(), set(), None
         trailer = re.compile(rb"(?:\A|\n)([0-9]{1,20})[ \t\r\n]*\Z").search(self.data, max(0, len(self.data) - 1024))
         need(trailer, "no trailer", TruncatedFileError)
@@ -160,7 +160,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(self.is_view or not new or not table["features_required"], "own columns without a view")
         defaults = {} if new else {"ext_sep": ".", "encoding": "a85"}
         self.samples, sep, encoding = take(defaults | table, num_samples=int, ext_sep=str, encoding=str)
-        [self.count] = take(table, rows=int) if self.is_view else [self.samples]  # views.md 1
+        [self.count] = take(table, rows=int) if self.is_view else [self.samples]  # views.md, section 1
         need(self.count in (0, self.samples), "rows")
         need(encoding in TEXTS and (sep == "." or not (new or "." in sep)), "encoding or ext_sep", UnsupportedError)
         self.from_text = partial(b64decode, validate=True) if new and encoding == "b64" else TEXTS[encoding]
@@ -173,10 +173,10 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             self.hashes = self._array(hashes, "<u8")
             self.media = {tuple(field["path"]) for field in fields if "media" in field}
         else:
-            self.id = xxh3_128_hexdigest(self.data[end:])  # views.md 2
+            self.id = xxh3_128_hexdigest(self.data[end:])  # views.md, section 2
         key = next((key for key in table if key.startswith("index.")), "")
         need(key and sep, "no index, or an empty ext_sep")
-        joint = sep if sep in key else "."  # what separates name and chain
+        joint = sep if sep in key else "."  # separates the name from the chain
         self.sep, self.joint, chain = sep, re.escape(joint), key.split(joint)[1:]
         need(not self.is_view or chain[-1:] == ["view"], "the index of a view under another key")
         chain = chain[: len(chain) - self.is_view]
@@ -190,7 +190,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(not new or (offsets[0], offsets[-1], len(self.hashes)) == (0, end, self.count), "ends of the index")
 
     @cached_property
-    def sidecar(self) -> bytes | None:  # binx.md 2 to 4
+    def sidecar(self) -> bytes | None:  # binx.md, sections 2 to 4
         near, hidden = self.path.with_suffix(".binx"), f".{self.path.stem}.binx."
         if not self.new:
             need(near.exists(), f"{near} is missing", MismatchError)
@@ -213,7 +213,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(len(data) == length, "sidecar is too long")
         return data
 
-    def _pointed(self, pointer: dict) -> bytes:  # values.md 2
+    def _pointed(self, pointer: dict) -> bytes:  # values.md, section 2
         offset, length = take(pointer, offset=int, length=int)
         [x] = take(pointer, x=str) if self.new else [None]
         need(not self.new or (offset >= 64 and re.fullmatch("[0-9a-f]{16}", x)), "pointer")
@@ -223,7 +223,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(x in (None, xxh3_64_hexdigest(data)), "hash of a value")
         return data
 
-    def _array(self, entry: dict, dtype: str) -> list:  # jinx.md 5
+    def _array(self, entry: dict, dtype: str) -> list:  # jinx.md, section 5
         pointed = "offset" in entry
         data = self._pointed(entry) if pointed else unpack("zst", b64decode(entry["data"], validate=True))
         need(len(data) == entry["length"] and xxh3_64_hexdigest(data) == entry["x"], "length or hash of an array")
@@ -231,7 +231,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             self._compare_chunks(entry, data)
         return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
 
-    def _compare_chunks(self, entry: dict, data: bytes) -> None:  # jinx.md 5
+    def _compare_chunks(self, entry: dict, data: bytes) -> None:  # jinx.md, section 5
         if entry.get("chunk") is None and entry.get("xs") is None:
             return
         chunk, xs = take(entry, chunk=int, xs=dict)
@@ -247,7 +247,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             data = unpack(codec, data) if data or self.new or codec != "snappy" else b""
         return data
 
-    def _split(self, key: str, value: object) -> tuple[str, list[str], bool]:  # values.md 3 and 5
+    def _split(self, key: str, value: object) -> tuple[str, list[str], bool]:  # values.md, sections 3 and 5
         chains = CHAINS.get(type(value), "(?!)").replace(r"\.", re.escape(self.sep))
         if self.new:
             quoted = key.endswith(".")
@@ -260,7 +260,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             return key, [], False
         return match[1], match[2].split(self.sep), False
 
-    def _decode(self, value: object, chain: list[str]) -> object:  # values.md 2
+    def _decode(self, value: object, chain: list[str]) -> object:  # values.md, section 2
         kind = chain[0]
         if kind in INTS + FLOATS:
             need(kind in FLOATS or type(value) is int, f"not an {kind}")
@@ -273,7 +273,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             return numpy_value(kind, data)
         return data if kind == "raw" else data.decode() if kind == "str" else parse(data, unique=self.new)
 
-    def _tree(self, value: object, path: tuple) -> object:  # path: columns.md 2
+    def _tree(self, value: object, path: tuple) -> object:  # for `path`, see columns.md, section 2
         if isinstance(value, list):
             return [self._tree(item, (*path, None)) for item in value]
         if not isinstance(value, dict):
@@ -289,7 +289,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         media = path in self.media and result.keys() == {"bytes", "path"} and isinstance(result["bytes"], bytes)
         return result["bytes"] if media else result
 
-    def __getitem__(self, i: int) -> dict:  # jinx.md 1
+    def __getitem__(self, i: int) -> dict:  # jinx.md, section 1
         line = self.data[self.offsets[i] : self.offsets[i + 1]]
         with failures_mean_damage():
             need(not self.new or xxh3_64_intdigest(line) == self.hashes[i], f"hash of line {i}")
@@ -298,7 +298,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             return self._tree(parse(line, unique=self.new), ())
 
     @failures_mean_damage()
-    def column(self, entry: dict) -> list:  # columns.md 1
+    def column(self, entry: dict) -> list:  # columns.md, section 1
         need(
             entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and not entry.keys() & OWN_ONLY,
             "dtype of a column",
@@ -315,7 +315,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         return values
 
 
-def unmarked(value: object) -> object:  # exports.md 2
+def unmarked(value: object) -> object:  # exports.md, section 2
     if isinstance(value, list):
         return [unmarked(item) for item in value]
     if not isinstance(value, dict):
@@ -335,12 +335,12 @@ def unmarked(value: object) -> object:  # exports.md 2
     return data if name == "$bytes" else numpy_value(name[1:], data)
 
 
-class Lines:  # plain JSON lines below a view; `lines[i]` is a sample
+class Lines:  # plain JSON lines that a view shows; `lines[i]` is a sample
     def __init__(self, data: bytes, offsets: list[int], *, markers: bool) -> None:
         self.data, self.offsets, self.markers, self.count = data, offsets, markers, len(offsets) - 1
 
     @failures_mean_damage()
-    def __getitem__(self, i: int) -> dict:  # exports.md 1
+    def __getitem__(self, i: int) -> dict:  # exports.md, section 1
         row = parse(self.data[self.offsets[i] : self.offsets[i + 1]], unique=True)
         need(isinstance(row, dict), f"line {i} is not an object")
         says_so = next(iter(row), None) == "$jinx" and type(row["$jinx"]) is int and row["$jinx"] == 1
@@ -351,7 +351,7 @@ class Lines:  # plain JSON lines below a view; `lines[i]` is a sample
         return {name: unmarked(item) for name, item in whole.items()}
 
 
-def local_path(url: str) -> Path | None:  # views.md 2; None for a URL that is no file
+def local_path(url: str) -> Path | None:  # views.md, section 2; None if the URL is not a file
     parts = re.fullmatch(r"([a-z][a-z0-9+.-]*)://([^/?#@\\\s]*)((?:/[^?#\\\s]*)?)", url)
     need(parts, "malformed location")
     scheme, host, path = parts.groups()
@@ -379,7 +379,7 @@ class View:  # views.md; `view[i]` is a sample
         need(len(self.positions) == self.count, "length of positions")
         self.parts = [(part, i) for entry in entries for part in self._base(entry) for i in range(part.count)]
 
-    def _typed(self, entry: dict) -> list:  # views.md 7
+    def _typed(self, entry: dict) -> list:  # views.md, section 7
         need(self.count, "own column")
         typed_columns.check(entry, need)
         values = self.own.cells(entry, self.count)
@@ -452,7 +452,7 @@ class View:  # views.md; `view[i]` is a sample
     def _mds(self, place: Path, entry: dict) -> list[Pair | Lines]:
         raise UnsupportedError(f"{place}: this reader does not read the MDS profile; {entry['num_samples']} samples")
 
-    def __getitem__(self, i: int) -> dict:  # views.md 3
+    def __getitem__(self, i: int) -> dict:  # views.md, section 3
         position = self.positions[i]
         need(position < len(self.parts), f"position {position}")
         part, at = self.parts[position]
@@ -479,14 +479,14 @@ def open_pairs(path: str | Path) -> list[Pair | View]:
     return [View(pair) if are_views else pair for pair in open_shards(path, shards, are_views=are_views)]
 
 
-def manifest(path: Path) -> tuple[list[list], bool]:  # the members of each shard, in order; whether they are views
+def manifest(path: Path) -> tuple[list[list], bool]:  # the entries of each shard, in order; and whether they are views
     data = (path / "jinx.json").read_bytes()
     table, new = parse_table(data[:-1], "view")
     need(new and data.endswith(b"\n") and table.get("format") == "jinx", "not a manifest")
     total, shards = take(table, num_samples=int, shards=list)
     shards = [take(shard, name=str, samples=int, bytes=int, id=str, sidecar_bytes=int) for shard in shards]
     need(sum(samples for _, samples, *_ in shards) == total, "num_samples")
-    return shards, "view" in table.get("features_required", [])  # views.md 6
+    return shards, "view" in table.get("features_required", [])  # views.md, section 6
 
 
 def open_shards(path: Path, shards: list[list], *, are_views: bool = False) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""Typed columns of views, written from spec/views.md section 7 alone."""
+"""Typed columns of views, written only from spec/views.md, section 7."""
 
 import re
 from collections.abc import Callable
@@ -11,11 +11,11 @@ MAX_VECTOR, MAX_ENTRIES = 1 << 20, 1 << 31
 INTS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 FLOATS = ["float16", "float32", "float64"]
 TIMES = ["datetime64[s]", "datetime64[ms]", "datetime64[us]", "datetime64[ns]"]
-OWN_ONLY = {"width", "nulls", "zone", "entries", "codes"}  # members that no column of an index has
+OWN_ONLY = {"width", "nulls", "zone", "entries", "codes"}  # entries that no column of an index has
 
 
 def check(entry: dict, need: Callable[..., None]) -> None:
-    """Checks the members of an entry of `own`; its arrays are checked where they are read."""
+    """Checks the members of an entry of `own`; its arrays are checked when they are read."""
     need(all(isinstance(entry.get(name), kind) for name, kind in (("dtype", str), ("path", list))), "dtype or path")
     need([entry.get("kind"), *map(type, entry["path"])] == ["value", str], "path of an own column")
     dtype = entry["dtype"]
@@ -30,7 +30,7 @@ def check(entry: dict, need: Callable[..., None]) -> None:
 
 
 def values_of(entry: dict, count: int, array: Callable[[dict, str], list], need: Callable[..., None]) -> list:
-    """The values of a column of `count` rows, whether or not they are missing; `array` reads an array."""
+    """All values of a column of `count` rows, including missing ones; `array` reads an array."""
     dtype = entry["dtype"]
     if dtype in TIMES:
         return [time_text(ticks, dtype, entry.get("zone")) for ticks in array(entry["data"], "<i8")]
@@ -49,12 +49,12 @@ def values_of(entry: dict, count: int, array: Callable[[dict, str], list], need:
 
 
 def code_type(entries: int) -> str:
-    """The type of the codes of so many strings."""
+    """The type of the codes for this many strings."""
     return "i1" if entries <= 1 << 7 else "<i2" if entries <= 1 << 15 else "<i4"
 
 
 def time_text(ticks: int, dtype: str, zone: str | None) -> str:
-    """A time as a sample has it."""
+    """A time in the form in which samples contain it."""
     digits = 3 * TIMES.index(dtype)
     seconds, fraction = divmod(ticks, 10**digits)
     end, offset = "Z" if zone else "", 0

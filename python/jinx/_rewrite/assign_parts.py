@@ -1,4 +1,4 @@
-"""Assigns samples to the parts of a split, with numbers alone: by shares, limits, strata and groups.
+"""Assigns samples to the parts of a split, using only their numbers: by shares, limits, strata and groups.
 
 Every function returns the part of each sample, an int64 array of shape (n,) of numbers from 0.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def order_of(count: int, seed: int | None) -> "Ints":
-    """The order in which parts are filled: that of the samples, or a random one."""
+    """The order in which parts are filled: the order of the samples, or a random one."""
     import numpy as np
 
     return np.arange(count) if seed is None else np.random.Generator(np.random.PCG64(seed)).permutation(count)
@@ -45,7 +45,7 @@ def _filled(order: "Ints", sizes: "Ints") -> "Ints":
 
 
 def by_limit(order: "Ints", weights: "Ints", limit: int) -> "Ints":
-    """Parts that are filled one after the other up to `limit`; a larger sample has its own part."""
+    """Parts that are filled one after the other up to `limit`; a larger sample gets a part of its own."""
     import numpy as np
 
     ends = np.cumsum(weights[order])
@@ -59,7 +59,7 @@ def by_limit(order: "Ints", weights: "Ints", limit: int) -> "Ints":
 
 
 def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
-    """Parts of given shares, with the same shares of every stratum as far as whole samples allow."""
+    """Parts with the given shares of the samples and, as far as whole samples allow, of each stratum."""
     import numpy as np
 
     sorted_order = order[np.argsort(strata[order], kind="stable")]
@@ -67,7 +67,7 @@ def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Int
     wanted, owed = np.asarray(shares, dtype=np.float64), np.zeros(len(shares))
     start = 0
     for size in np.bincount(strata).tolist():
-        # A part that lost by rounding in one stratum gains in the next.
+        # A part that loses by rounding in one stratum gains in the next.
         exact = wanted * size + owed
         taken = np.maximum(np.floor(exact), 0).astype(np.int64)
         while taken.sum() > size:
@@ -81,11 +81,11 @@ def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Int
 
 
 def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "Ints":
-    """The part of each group: each goes to the part that lacks most, in the given order of groups."""
+    """The part of each group, in the given order of groups: each goes to the part that lacks the most samples."""
     import numpy as np
 
     total = int(group_sizes.sum())
-    # The part that lacks most comes first; among equals, the first part.
+    # The part that lacks the most samples comes first; if several lack the same number, the first of them.
     lacks = [(-share * total, part) for part, share in enumerate(shares)]
     heapq.heapify(lacks)
     part_of = np.empty(len(order), dtype=np.int64)
@@ -97,12 +97,13 @@ def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "I
 
 
 def grouped_and_stratified(order: "Ints", groups: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
-    """The part of each group: each goes to the part that lacks most of its strata, in proportion to their sizes."""
+    """The part of each group: each goes to the part that lacks the most of its strata, relative to their sizes."""
     import numpy as np
 
     totals = np.bincount(strata)
     wanted = np.asarray(shares, dtype=np.float64)
-    # The missing samples of each stratum, and of all strata: the total keeps the sizes if strata do not decide.
+    # The samples that are missing from each stratum, and from all strata: the total keeps the sizes if strata do not
+    # decide.
     lacks, all_lacks = np.outer(wanted, totals), wanted * len(strata)
     pairs, counts = np.unique(groups * len(totals) + strata, return_counts=True)
     starts = np.searchsorted(pairs, np.arange(len(order) + 1) * len(totals))
@@ -129,7 +130,7 @@ def members(part_of: "Ints", parts: int) -> "list[Ints]":
 
 
 def numbered(keys: "npt.NDArray[np.uint64]") -> "tuple[Ints, Ints]":
-    """Keys as numbers from 0 in the order of their first samples, and the first samples; every 0 is a separate key.
+    """Keys as numbers from 0 in the order of their first samples, and these samples; each key 0 is separate.
 
     The keys 7, 0, 5, 7, 0 have the numbers 0, 1, 2, 0, 3, and the first samples are 0, 1, 2, 4.
     """

@@ -95,7 +95,7 @@ def dedup(
 def _first_ones(
     dataset: "Dataset", paths: list[list[str]] | None, missing: Missing
 ) -> "tuple[npt.NDArray[np.bool_], int]":
-    """A mask of the samples to keep, of shape (n,), and the number of samples without a key."""
+    """A mask of shape (n,) of the samples to keep, and the number of samples without a key."""
     import numpy as np
 
     seen = _core.SeenFingerprints(len(dataset))
@@ -126,5 +126,5 @@ def _positions_in(whole: "Dataset", chosen: "Dataset") -> "npt.NDArray[np.int64]
     chosen_positions = np.frombuffer(chosen._indices, dtype="<u8")
     if whole._indices is None:
         return chosen_positions.astype(np.int64)
-    # A filter selects all samples at a place in the files, or none.
+    # A filter keeps a stored sample at all its positions in the dataset, or at none.
     return np.flatnonzero(np.isin(np.frombuffer(whole._indices, dtype="<u8"), chosen_positions))

@@ -54,7 +54,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
     if not foreign:
         yield _as_one([part for part in parts if isinstance(part, Dataset)], out, where)
         return
-    # The data take space twice: as a JINX file next to the output, and in the output.
+    # The data takes space twice: as a JINX file next to the output, and in the output itself.
     require_space(out, 2 * unpacked_bytes(file for part in foreign for file in part.files))
     directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
     with scratch_directory(directory, f"{name}.inputs") as work:
@@ -66,7 +66,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
 
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
-    """Datasets, and runs of consecutive files of another format."""
+    """The inputs as datasets, and runs of consecutive files in another format."""
     is_one = isinstance(source, Dataset | Mapping) or is_paths(source) or not isinstance(source, Iterable)
     sources: list[Any] = [source] if is_one else list(cast("Iterable[Any]", source))
     parts: list[Dataset | Inputs] = []
@@ -119,7 +119,7 @@ def _is_plain(file: str) -> bool:
 
 
 def _converted(inputs: Inputs, out: str) -> Dataset:
-    convert(inputs.files, out, input_format=inputs.format)  # pyright: ignore[reportArgumentType] - the name of a format
+    convert(inputs.files, out, input_format=inputs.format)  # pyright: ignore[reportArgumentType] - a format's name
     return open(out)
 
 

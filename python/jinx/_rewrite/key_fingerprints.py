@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Missing = Literal["keep", "drop", "fail"]
 MISSING = ("keep", "drop", "fail")
-# Fingerprints of samples that are in memory at a time.
+# The number of samples whose fingerprints are in memory at a time.
 CHUNK_SAMPLES = 1 << 18
 
 
@@ -34,7 +34,7 @@ def key_paths(dataset: Reader, names: str | Sequence[str]) -> list[list[str]]:
 
 
 def _is_there(dataset: Reader, path: list[str]) -> bool:
-    """Whether the first samples have something at a nested path; if so, no scan is needed."""
+    """Whether one of the first samples has something at a nested path; if so, no scan is needed."""
     import numpy as np
 
     first = np.frombuffer(dataset[:1000]._fingerprints([path]), dtype="<u8")

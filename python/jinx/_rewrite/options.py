@@ -65,5 +65,5 @@ def require_known(given: Mapping[str, Any], keywords: type[Any]) -> None:
         if name not in options_by_name:
             raise TypeError(f"there is no option {name!r}{hint(name, options_by_name)}")
         kind, _ = options_by_name[name]
-        if not any(get_origin(member) is Literal for member in get_args(kind)):  # formats are checked by name
+        if not any(get_origin(member) is Literal for member in get_args(kind)):  # format names are checked elsewhere
             require_type(name, value, kind)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jinx._results import WriteResult
 
 _OF_COPIES = ("output_format", "compression", "shard_size")
-# In a saved view, a sample takes one position; own columns are small.
+# In a saved view, a sample takes one position; columns of its own are small.
 _VIEW_BYTES = 16
 
 
@@ -81,19 +81,19 @@ class Output:
         return needed
 
     def write_part(self, dataset: "Dataset", path: str, before: "list[WriteResult]", total: int) -> "WriteResult":
-        """Write one of several outputs to a free name; `before` has the outputs that were already written."""
+        """Write one of several outputs under an unused name; `before` contains the outputs already written."""
         samples, done = (sum(getattr(part, name) for part in before) for name in ("samples", "bytes"))
         progress = self.progress and _with_total(self.progress, total, samples, done)
         return replace(self, path=path, overwrite=False)._write(dataset, progress)
 
     def suffix(self) -> str:
-        """The end of the name of one of several outputs; a directory has none."""
+        """The suffix of the name of one of several outputs; empty for a directory."""
         kind = self.options.get("output_format", "jinx")
         is_directory = kind == "mds" or (kind == "jinx" and "shard_size" in self.options)
         return "" if is_directory else f".{kind}"
 
     def named(self, split: str) -> "Output":
-        """This output with the name of a split, which only JINX files store."""
+        """This output with the name of a split, which only JINX files can store."""
         is_jinx = self.options.get("output_format", "jinx") == "jinx" and not self.view
         return replace(self, options={**self.options, "split": split}) if is_jinx else self
 
@@ -104,7 +104,7 @@ class Output:
 
 
 def _with_total(progress: Progress, total: int, samples: int = 0, done: int = 0) -> Progress:
-    """Progress with the expected bytes, plus the bytes that were written before."""
+    """Progress including the total of expected bytes, and the bytes that were written before."""
     return lambda more_samples, more_bytes, _: progress(
         samples + more_samples, done + more_bytes, max(total, done + more_bytes)
     )

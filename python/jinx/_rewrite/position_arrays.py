@@ -45,7 +45,7 @@ def sliced(
     percentage: float | None = None,
     number: int | None = None,
 ) -> "npt.NDArray[np.int64]":
-    """Takes every n-th value, skips the first `offset` of these, and keeps the first of the rest.
+    """Take every n-th value, skip the first `offset` of these, and keep the first of the rest.
 
     Args:
         values: Positions.

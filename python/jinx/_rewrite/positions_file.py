@@ -1,4 +1,4 @@
-"""Reads and writes files of positions, which name samples of a dataset in an order.
+"""Reads and writes files of positions, which list samples of a dataset in an order.
 
 A `.npy` file holds an array of uint64, as MLDataForge's index files do. A second array after it names the dataset;
 readers of the first array do not see it. A `.json` file holds a list, or a dict with `positions`. Any other file holds
@@ -85,7 +85,7 @@ class Positions(NamedTuple):
 
 
 def _identities(root: _core.Rows) -> list[tuple[int, str]]:
-    """Samples and id of each file; for files without an id, a hash of the content, which copies share."""
+    """The number of samples and id of each file; without an id, a hash of the content, which copies share."""
     if root.kind == "mds":
         return root.base_ids()
     identities = root.identities()
@@ -125,13 +125,13 @@ def _from_npy(path: str) -> Positions:
     import numpy as np
 
     try:
-        # Mapped: a header that claims more values than the file holds reserves no memory.
+        # Memory-mapped, so that a header which claims more values than the file holds reserves no memory.
         values = np.load(path, mmap_mode="r", allow_pickle=False)
         with open(path, "rb") as file:  # noqa: PTH123
             np.lib.format.read_magic(file)
             file.seek(values.offset + values.nbytes)
             origin = _origin_behind(file)
-    except Exception as error:  # noqa: BLE001 - numpy parses the header as Python, which fails in many ways
+    except Exception as error:  # noqa: BLE001 - numpy parses the header as Python code, which can fail in many ways
         raise CorruptFileError(f"{path}: this is not an array of positions: {error}") from None
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise CorruptFileError(f"{path}: positions are one row of integers, not {values.dtype} of shape {values.shape}")
@@ -141,7 +141,7 @@ def _from_npy(path: str) -> Positions:
 
 
 def _origin_behind(file: Any) -> Origin | None:
-    """The second array of a file, if jinx wrote it."""
+    """The origin, a second array after the positions, if jinx wrote the file."""
     import numpy as np
 
     if file.read(len(_MAGIC)) != _MAGIC:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Fractions = Mapping[str, float] | Sequence[float]
 
-# More parts than this are a mistake, such as one part for every id.
+# A split with more parts than this is a mistake, such as one part for every id.
 MAX_PARTS = 10_000
 PREFIX = "part-"
-# The longest name of a part, without `.jinx`.
+# The maximum length of a part's name, without `.jinx`.
 _NAME_BYTES = 216
 _DIGITS = 4
 
@@ -83,7 +83,7 @@ class Rule:
         require_type("prefix", self.prefix, str)
 
     def _check_meaning(self) -> None:
-        """Refuse options that would change nothing."""
+        """Refuse options that would have no effect."""
         if self.missing != "keep" and self.by is None and self.stratify is None and self.group is None:
             raise ValueError(f"missing={self.missing!r} has no meaning without by, stratify or group")
         if self.prefix != PREFIX and (self.by is not None or isinstance(self.fractions, Mapping)):
@@ -103,7 +103,7 @@ class Rule:
         return [share for _, share in pairs]
 
     def shares(self, total: int) -> list[float]:
-        """The share of each part, if the rule is about shares; `total` is the quantity that a limit applies to."""
+        """The share of each part, if the rule has shares; `total` is the quantity that a limit refers to."""
         if self.fractions is not None:
             return list(self.fractions.values()) if isinstance(self.fractions, Mapping) else list(self.fractions)
         count = self.count if self.count is not None else max(ceil(total / self.limit()), 1)
@@ -114,7 +114,7 @@ class Rule:
         return self.samples if self.samples is not None else parse_size(self.size or 0)
 
     def names(self, parts: int) -> list[str]:
-        """The names of parts that have no values."""
+        """The names of parts that are not named after values."""
         if isinstance(self.fractions, Mapping):
             return list(self.fractions)
         return [f"{self.prefix}{i:0{_DIGITS}}" for i in range(parts)]
@@ -198,7 +198,7 @@ def split(
 
 
 def _refuse_one_file(out: str) -> None:
-    """Refuse a name that stands for one file.
+    """Refuse a name for the directory that stands for a single file.
 
     Raises:
         ValueError: The name has the suffix of a file format.
@@ -313,13 +313,13 @@ def _value_at(sample: Any, path: list[str]) -> Any:
 
 def _value_name(value: Any) -> str:
     """The name of the part for a value, which is also a file name."""
-    if value is None or value != value:  # noqa: PLR0124 - NaN, which is no value
+    if value is None or value != value:  # noqa: PLR0124 - NaN counts as no value
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
         raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")
-    # The name must neither lead to a directory nor be hidden.
+    # The name must not point into another directory, and must not be hidden.
     name = str(value).replace("/", "-").replace("\0", "-")
     return f"-{name[1:]}" if name.startswith(".") else name or "-"
 
@@ -343,7 +343,7 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
 
 
 def _refuse_alike(names: Iterable[str], directory: str) -> None:
-    """Refuse names that mean the same file on this disk, before hours of work.
+    """Refuse names that this disk cannot tell apart, before hours of work.
 
     Raises:
         ValueError: Two names differ only in case or in the form of their characters, which the disk ignores.

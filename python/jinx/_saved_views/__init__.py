@@ -1,1 +1,1 @@
-"""Saved views: files that name samples of other files and hold columns of their own."""
+"""Saved views: files that refer to samples of other files and contain columns of their own."""

@@ -14,7 +14,7 @@ from jinx._urls import is_url
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
-# A path, with samples and id.
+# A path, and the number of samples and id of the file there.
 _File = tuple[str, tuple[int, str]]
 
 
@@ -110,7 +110,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
 
 
 def refuse_replaced(base: Base, options: Mapping[str, Any]) -> None:
-    """Refuse a JINX file or directory on this machine that was replaced since it was opened: a view could not show it.
+    """Refuse a local JINX file or directory that was replaced since it was opened: a view could not show it.
 
     Args:
         base: The entry of the view.
@@ -157,7 +157,7 @@ def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
 
 
 def _name_beside(entry: Base, url: str, view: str) -> None:
-    """Name the place of a base from a view in the same bucket: there readers of the view find it."""
+    """Store a base's path relative to a view in the same bucket, where readers of the view find it."""
     (root, _, key), (view_root, _, view_key) = (place.partition("://")[2].partition("/") for place in (url, view))
     if root == view_root and url.partition("://")[0] == view.partition("://")[0]:
         entry["path"] = posixpath.relpath(f"/{key}", posixpath.dirname(f"/{view_key}"))
@@ -170,7 +170,7 @@ def places(path: str, view: str) -> tuple[str, str]:
     near, real = os.path.relpath(hint, folder), os.path.realpath(folder)
     if real == folder or os.path.realpath(os.path.join(real, near)) == os.path.realpath(hint):  # noqa: PTH118
         return near, hint
-    # In a linked directory, `..` leads elsewhere. A path from the real directory works from both.
+    # From a linked directory, `..` leads elsewhere. A path relative to the real directory works from both.
     return os.path.relpath(os.path.realpath(hint), real), hint
 
 
@@ -184,7 +184,7 @@ def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[
 
 
 def _shards_of_a_directory(files: Sequence[_File], options: Mapping[str, Any]) -> int:
-    """The number of first files that are the first shards of one directory, complete and in order."""
+    """The number of files at the beginning that are the first shards of one directory, complete and in order."""
     path, identity = files[0]
     directory = os.path.dirname(path)  # noqa: PTH120 - str in, str out
     if is_url(directory):
@@ -210,7 +210,7 @@ def _listed_in(directory: str) -> Sequence[_File]:
 
 @lru_cache(maxsize=64)
 def _listed_at(url: str, first: tuple[int, str], storage: tuple[tuple[str, str], ...]) -> Sequence[_File]:
-    """The same for a directory at a URL, read once for the dataset with this `first` shard.
+    """Like `_listed_in`, for a directory at a URL; read once for the dataset that begins with the shard `first`.
 
     What is listed is only compared with the files that are open, so a manifest that has changed since does no harm.
     """

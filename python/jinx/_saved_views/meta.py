@@ -1,4 +1,4 @@
-"""The `meta` in the footers of datasets and saved views, with the settings that lengths were counted with."""
+"""The `meta` in the footers of datasets and saved views, including the settings of lengths."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from jinx._core import Reader
 from jinx._dataset.summary import path_of
 from jinx.errors import JinxError
 
-# The member with the settings with which `annotate` counted the lengths.
+# The metadata entry for the settings with which `annotate` counted the lengths.
 COUNTED = "annotate"
 
 
@@ -49,7 +49,7 @@ def columns_counted(meta: Mapping[str, Any]) -> list[str]:
 
 
 def meta_after(meta: Mapping[str, Any], replaced: Sequence[str]) -> dict[str, Any]:
-    """The `meta` after some columns of the samples got other values."""
+    """The `meta` after some columns of the samples have got other values."""
     kept = {name: value for name, value in meta.items() if name != COUNTED}
     if meta.get(COUNTED) is None:
         return kept
@@ -62,14 +62,14 @@ def _counted(dataset: Reader) -> list[Counted]:
     if definition is None:
         sizes = [samples for samples, _ in dataset._identities()]
         return [entry for file, samples in enumerate(sizes) if samples for entry in _counted_in(dataset, file)]
-    if hasattr(definition, "files"):  # a saved view, whose own counts replace the counts below it
+    if hasattr(definition, "files"):  # a saved view: its own counts replace those of its bases
         file: Reader = definition.files.file
         own = _counted_in(file, 0)
         if any(entry.settings is not None for entry in own):
             return own
         bases: list[Reader] = definition.files.bases
         below = [entry for base in bases for entry in _counted(base)]
-        # The file of an empty view names all columns as its own.
+        # The file of an empty view lists all columns as its own.
         return _after(below, file._stored_names() if file._base_len() else []) or own
     if definition.lengths is not None:
         return _ways(path_of(dataset), json.loads(definition.lengths))
@@ -89,12 +89,12 @@ def _after(entries: list[Counted], replaced: list[str]) -> list[Counted]:
 
 
 def _counted_in(dataset: Reader, file: int) -> list[Counted]:
-    """The ways of counting in a file: several if it is a copy of samples that were counted differently."""
+    """The settings of lengths in a file: several if it is a copy of samples that were counted differently."""
     return _ways(dataset._shard_names[file], _of_file(dataset, file).get(COUNTED))
 
 
 def _ways(file: str, stored: Any) -> list[Counted]:
-    """The ways of counting in a member of `meta`."""
+    """The settings of lengths in an entry of `meta`."""
     ways = cast("list[Any]", stored) if isinstance(stored, list) else [stored]
     return [
         Counted(file, cast("dict[str, Any]", settings) if isinstance(settings, dict) else None) for settings in ways
@@ -102,7 +102,7 @@ def _ways(file: str, stored: Any) -> list[Counted]:
 
 
 def kept_meta(dataset: Reader) -> dict[str, Any]:
-    """The `meta` for a saved view of a dataset: the common members of the views below it, and the settings of lengths.
+    """The `meta` for a saved view of a dataset: what the views below it have in common, and the settings of lengths.
 
     The `meta` of other files is not copied: it can be read there, and copying it would open all shards.
     """
@@ -113,19 +113,19 @@ def kept_meta(dataset: Reader) -> dict[str, Any]:
 
 
 def _views_count(dataset: Reader) -> bool:
-    """Whether views, and not only the files below them, record how lengths were counted."""
+    """Whether views record how lengths were counted, and not only the files below them."""
     definition = dataset._definition
     if definition is None:
         return False
     if hasattr(definition, "files"):
         return COUNTED in _of_file(definition.files.file)
-    # If there are several parts, a part may have own columns that only replace columns of its own files.
+    # If there are several parts, a part may have columns of its own that only replace columns of its files.
     is_mixed = len(definition.parts) > 1 and any(part._definition is not None for part in definition.parts)
     return definition.lengths is not None or is_mixed or any(_views_count(part) for part in definition.parts)
 
 
 def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
-    """The `meta` of a dataset: of its first file or saved view; for several datasets, the members that all share.
+    """The `meta` of a dataset, from its first file or saved view; for several datasets, the entries that all share.
 
     Args:
         dataset: A dataset or view.
@@ -143,5 +143,5 @@ def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
 def _of_file(dataset: Reader, file: int = 0) -> dict[str, Any]:
     try:
         return json.loads(dataset._footer(file)).get("meta") or {}
-    except (JinxError, IndexError):  # MDS, or a dataset of no files
+    except (JinxError, IndexError):  # MDS, or a dataset without files
         return {}

@@ -1,4 +1,4 @@
-"""Opens saved views: the view's own file, and the bases that it names."""
+"""Opens saved views: the view's own file, and its bases."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)
 Path = str | os.PathLike[str]
-# The bases are at the paths in the view, at these paths instead, or refused.
+# Where the bases are: `...` at the paths in the view, at the given paths instead, or None to refuse them.
 Bases = EllipsisType | Path | Sequence[Path] | None
 # Options of a dataset that also apply to the file of a view over it.
 _VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding", "storage"})
@@ -40,7 +40,7 @@ class OpenFiles(NamedTuple):
 
 @dataclass(eq=False)
 class SavedView:
-    """The definition of a saved view, which pickles as its path and id.
+    """The definition of a saved view; it is pickled as its path and id.
 
     Attributes:
         kind: The class of the dataset.
@@ -62,7 +62,7 @@ class SavedView:
         return rebuild, ("SavedView", self.kind, self.path, self.id, self.options, self.bases)
 
     def share(self, bases: list[Reader] | None) -> None:
-        """Use bases that are open already; they must be those that the view was saved over."""
+        """Use bases that are already open; they must be those with which the view was saved."""
         if bases is not None and self.file is not None:
             self.__dict__["files"] = OpenFiles(self._footer(self.file), self.file, bases)
 
@@ -74,12 +74,12 @@ class SavedView:
 
     @cached_property
     def files(self) -> OpenFiles:
-        """The files of the view, whose bases must be those that it was saved over.
+        """The files of the view; its bases must be those with which it was saved.
 
         Raises:
             MismatchError: The view or a base has changed.
         """
-        # The file is opened once and everything is read from it: another view may replace it at any moment.
+        # Open the file once and read everything from it: another view may replace it at any moment.
         file = self.kind([self.path], **self.options) if self.file is None else self.file
         footer = self._footer(file)
         entries = footer["base"]
@@ -92,7 +92,7 @@ class SavedView:
         return OpenFiles(footer, file, bases)
 
     def with_options(self, options: Mapping[str, Any]) -> "SavedView":
-        """The same view, whose files are opened with other options."""
+        """The same view, with its files opened with other options."""
         return replace(self, options={**self.options, **options}, file=None)
 
     def rows(self) -> _core.Rows:
@@ -100,18 +100,18 @@ class SavedView:
         return _core.compose_saved(self.files.file, self.files.bases)
 
     def schema(self) -> dict[str, str]:
-        """The types of its columns."""
+        """The types of the view's columns."""
         own = schema(self.files.file)
         types = schema_of_all(self.files.bases, own)
         if not self.files.file._base_len():
-            # The file of an empty view names columns, and its bases know their types.
+            # The file of an empty view only names its columns; their types come from its bases.
             types |= {name: text for name, text in schema_of_all(self.files.bases, {}).items() if name in own}
         return types
 
 
 @dataclass(eq=False)
 class SavedViews:
-    """The definition of a directory of saved views, which pickles as the paths and ids of its shards.
+    """The definition of a directory of saved views; it is pickled as the paths and ids of its shards.
 
     Attributes:
         kind: The class of the dataset.
@@ -121,7 +121,7 @@ class SavedViews:
         open_files: The own file of each shard, if they are open.
     """
 
-    # The views have these; compare `ViewDefinition`.
+    # Other views have these attributes; compare `ViewDefinition`.
     own: ClassVar[tuple[tuple[str, Any], ...]] = ()
     lengths: ClassVar[str | None] = None
     kind: type[Any]
@@ -152,7 +152,7 @@ class SavedViews:
         return tuple(parts)
 
     def with_options(self, options: Mapping[str, Any]) -> "SavedViews":
-        """The same views, whose files are opened with other options."""
+        """The same views, with their files opened with other options."""
         return replace(self, options={**self.options, **options}, open_files=None)
 
     def rows(self) -> _core.Rows:
@@ -160,12 +160,12 @@ class SavedViews:
         return _core.compose(list(self.parts), [], None)
 
     def schema(self) -> dict[str, str]:
-        """The types of its columns."""
+        """The types of the view's columns."""
         return schema_of_all(self.parts, {})
 
 
 def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
-    """The view whose own files are open as `file`."""
+    """The view whose own file is open as `file`."""
     if bases is None:
         name = path_of(file)
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
@@ -181,15 +181,15 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
         try:
             return file._derive(rows=definition.rows(), definition=definition)
         except MismatchError:
-            # An object that is replaced is refused by its tag.
+            # For an object at a URL, the tag reveals a replacement.
             if is_url(path) or read_view(path)["id"] == definition.id:
                 raise
-        # Another view replaced the file after it was opened.
+        # Another view has replaced the file since it was opened.
         file = type(file)([path], **options)
 
 
 class ViewOpener:
-    """Opens many saved views: views over the same bases share the open files of the bases.
+    """Opens many saved views: views with the same bases share the open files of these.
 
     Args:
         base: The open dataset that the views show.
@@ -198,7 +198,7 @@ class ViewOpener:
     def __init__(self, base: Reader) -> None:
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
-        # What the base consists of, by identity. A view may show a part of it.
+        # The files of the base, by identity. A view may show only some of them.
         self._files: dict[tuple[int, str], Reader] = {}
         self._locations: dict[tuple[int, str], str] = {}
         for root in base._root_files():
@@ -209,7 +209,7 @@ class ViewOpener:
                 self._files[identities[0]] = whole
             places = zip(identities, [entry.get("location") for entry in entries], strict=True)
             self._locations |= {identity: place for identity, place in places if place is not None}
-        # The bases of views that show files which are not open here, or of which others are a part.
+        # The bases of views that show files which are not open here, or only a part of an open file.
         self._opened: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
 
     def open(self, path: str) -> Reader:
@@ -222,7 +222,8 @@ class ViewOpener:
         footer = footer_of(file)
         bases = _identities(footer["base"])
         files = [self._files[identity] for identity in bases if identity in self._files]
-        # A view opens no URL that nobody named. The base was named, so its views are opened with its own URLs.
+        # A view opens no URL that the user did not name. The base was named, so its views are opened with the URLs of
+        # the base.
         named = [self._locations[identity] for identity in bases if identity in self._locations]
         places = named if len(named) == len(bases) else ...
         view = SavedView(self._kind, path, footer["id"], self._options, places, file)
@@ -236,14 +237,14 @@ def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
-    """The places of bases, one or several; URLs as they are."""
+    """Absolute paths of one or several bases; URLs stay as they are."""
     given = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
     places = [os.fsdecode(place) for place in given]
     return [place if is_url(place) else os.path.abspath(place) for place in places]  # noqa: PTH100
 
 
 def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:
-    """Open a base of a saved view, and refuse any dataset except the one that the view was saved over.
+    """Open a base of a saved view; refuse any dataset other than the one with which the view was saved.
 
     Args:
         file: The view's own file.

@@ -1,4 +1,4 @@
-"""`jinx.rebase`: changes the places of bases in a saved view, after the bases or the view moved."""
+"""`jinx.rebase`: changes where a saved view finds its bases, after they or the view moved."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class _File(NamedTuple):
 
 
 class FilePlaces(NamedTuple):
-    """New places of the bases of a file, None for a base that stays.
+    """The new locations of a file's bases; None for a base that has not moved.
 
     Attributes:
         name: The name of the file.
@@ -66,7 +66,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         bases = footer["base"]
         new_places = _renamed(name, bases, new) if isinstance(new, Mapping) else _listed(name, bases, new)
         for i, (base, place) in enumerate(zip(bases, new_places, strict=True)):
-            # The shards of a directory usually show the same datasets.
+            # The shards of a directory usually have the same bases.
             key = json.dumps([base, place])
             if place is not None and not is_url(place) and key not in checked:
                 open_base(file, path, i, base, [place])._close()
@@ -83,7 +83,7 @@ def _files_of(view: str) -> list[_File]:
     """
     file = Reader(location=view)
     files = [file._derive(rows=rows) for rows in _core.view_files(file)] if file._is_saved_view() else [file]
-    # A relative path of a base starts at the directory of the view as it is named.
+    # A relative path of a base starts at the directory in the view's name, even if that is a link.
     name = os.path.join(view, "shard") if os.path.isdir(view) else view  # noqa: PTH112, PTH118
     folder = os.path.dirname(name)  # noqa: PTH120
     return [
@@ -100,7 +100,7 @@ def _listed(view: str, bases: Sequence[Base], new: Path | Sequence[Path]) -> lis
 
 
 def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[str | None]:
-    """The new place of each base; None for bases that stay."""
+    """The new path of each base; None for bases that have not moved."""
     renamed: list[str | None] = [None] * len(bases)
     for old, place in new.items():
         (before,), (after,) = absolute_paths(old), absolute_paths(place)
@@ -114,7 +114,7 @@ def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[
 
 
 def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> list[FilePlaces]:
-    """The places of the bases of a view that is about to become `target`; None for a base with only a URL.
+    """The paths of the bases of a view that is about to become `target`; None for a base that only has a URL.
 
     Args:
         view: The saved view.
@@ -139,7 +139,7 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> list[F
 
 
 def set_bases(view: str, files: Sequence[FilePlaces]) -> None:
-    """Write the places of the bases of a view with these files.
+    """Write the locations of the bases into the files of a view.
 
     Raises:
         MismatchError: Another dataset has replaced the view.
@@ -160,7 +160,7 @@ def _entries(view: str, new_places: Sequence[str | None]) -> list[str | tuple[st
 
 
 def _followed(path: str, moved: Mapping[str, str]) -> list[str]:
-    """The new path of a file or directory that was moved, itself or with the directory that holds it."""
+    """The new path of a file or directory that was moved, alone or with the directory that contains it."""
     return [
         new + path[len(old) :]
         for old, new in moved.items()
@@ -169,7 +169,7 @@ def _followed(path: str, moved: Mapping[str, str]) -> list[str]:
 
 
 def _first(file: Reader, view: str, base: tuple[int, Base], paths: Sequence[str]) -> str | None:
-    """The first place that holds a base."""
+    """The first of the paths at which the base exists."""
     for path in paths:
         try:
             open_base(file, view, *base, [path])._close()

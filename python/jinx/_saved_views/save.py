@@ -1,4 +1,4 @@
-"""`Dataset.save`: writes the positions and own columns of a view; nothing of its bases is copied."""
+"""`Dataset.save`: writes a view's positions and its own columns; nothing is copied from its bases."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from jinx._saved_views.meta import kept_meta
 from jinx._sizes import shard_bytes as shard_size_of
 from jinx._urls import is_url
 
-# Signals are noticed between two calls.
+# The number of samples per call: signals are handled between calls.
 _CHUNK_SAMPLES = 1 << 18
 
 
@@ -56,7 +56,7 @@ def save(
 def _save_at_url(
     dataset: Reader, url: str, *, overwrite: bool, meta: Mapping[str, Any] | None, shard_bytes: int | None
 ) -> WriteResult:
-    """Write the view on this machine, and copy it to its URL when it is complete."""
+    """Write the view on this machine, and copy it to its URL once it is complete."""
     from jinx._remote_output import local_output
 
     stored = dataset._roots()
@@ -77,7 +77,7 @@ def _save_at_url(
 def write(
     dataset: Reader, target: str, names: Sequence[str], columns: Iterable[Mapping[str, Sequence[Any]]]
 ) -> WriteResult:
-    """Save a view of files with own columns that need not all be in memory; replaces an existing view.
+    """Save a view of files; its own columns need not all be in memory; replaces an existing view.
 
     Args:
         dataset: The view, without functions and without columns of its own.
@@ -109,7 +109,7 @@ def write_rows_of(
     meta: Mapping[str, Any] | None,
     unhidden: Collection[str] = (),
 ) -> WriteResult:
-    """Like `write`, for the samples of several views over one base: the file names the base once.
+    """Like `write`, for the samples of several views of one base, which the file lists only once.
 
     Args:
         base: The base.
@@ -146,14 +146,14 @@ def _writer(
     unhidden: Collection[str] = (),
     shard_bytes: int | None = None,
 ) -> _core.Writer:
-    """A writer for the own columns of a view, of which `typed` are arrays.
+    """A writer for a view's own columns, some of which (`typed`) are arrays.
 
     `stored` has the files, the positions and the names of all own columns.
     """
     roots, positions, own = stored
     is_by_user = place is None
     if place is None:
-        # The shards of a directory name the bases by paths from the directory.
+        # The shards of a directory store the paths of bases relative to the directory.
         place = target if target.endswith(".jinx") else os.path.join(target, "shard-00000.jinx")  # noqa: PTH118
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, place, options)]
@@ -207,7 +207,7 @@ def _aborted_on_error(writer: _core.Writer) -> Generator[None]:
 
 
 def _write_own(writer: _core.Writer, dataset: Reader, own: Sequence[str], typed: _core.TypedColumns) -> None:
-    """Write the rows, which have the own columns that are not typed arrays."""
+    """Write the rows, which contain those of the view's own columns that are not typed arrays."""
     if all(name in typed.names for name in own):
         return
     order = dataset._indices
@@ -217,16 +217,17 @@ def _write_own(writer: _core.Writer, dataset: Reader, own: Sequence[str], typed:
 
 
 def _places(order: bytes | None, start: int, stop: int) -> bytes:
-    """The positions of some samples of a view in its files."""
+    """The positions of some of a view's samples in its files."""
     import numpy as np
 
     return np.arange(start, stop, dtype="<u8").tobytes() if order is None else order[8 * start : 8 * stop]
 
 
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
-    """The columns of the files that the view hides; they are read from samples if files do not list them."""
+    """The columns of the files that the view hides; if files do not list their columns, samples are read."""
     names: dict[str, None] = {}
-    # If no sample of the view has a value in an own column, its file would not hide the stored column.
+    # A column in `own` that is missing in all samples would not be in the view's file, so the file would show the
+    # column of the base.
     shown = set(column_names(dataset)).difference(own)
     is_plain = dataset._shown_columns is None and dataset._definition is None and not own
     for root in roots:

@@ -1,4 +1,4 @@
-"""`Dataset.info` of saved views, and of views in memory with own columns."""
+"""`Dataset.info` of saved views, and of views in memory that have columns of their own."""
 
 import os
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def describe(dataset: Reader) -> DatasetInfo:
 
 
 def _saved_views(definition: Any) -> list[SavedView]:
-    """The saved view, or the views of a directory if all are over the same datasets; otherwise none."""
+    """The saved view, or the views of a directory if all show the same datasets; otherwise none."""
     if isinstance(definition, SavedView):
         return [definition]
     if not isinstance(definition, SavedViews):
@@ -64,7 +64,7 @@ def _saved(dataset: Reader, views: Sequence[SavedView]) -> DatasetInfo:
 
 
 def _united(parts: Sequence[DatasetInfo]) -> DatasetInfo:
-    """The files of all parts; a file that several parts show counts once."""
+    """The files of all parts; a file that several parts show counts only once."""
     infos = list({info.path: info for info in parts}.values())
     first = infos[0]
     if len(infos) == 1:

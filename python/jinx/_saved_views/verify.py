@@ -15,7 +15,7 @@ _OPTIONS: dict[str, Any] = {"verify": "none"}
 
 
 def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Problem]:
-    """The problems of the bases of a view whose own files are intact; none for any other dataset."""
+    """The problems of the bases of a view whose own files are intact; none for other datasets."""
     if not is_url(view) and not is_view(view):
         return []
     problems: list[Problem] = []

@@ -11,10 +11,10 @@ _SMALL, _LARGE = 1e-12, 1e12
 
 
 def unit(vectors: "npt.NDArray[Any]") -> "npt.NDArray[np.float32]":
-    """Vectors of length 1 as float32; a vector of zeros stays."""
+    """Vectors scaled to length 1, as float32; a vector of zeros stays as it is."""
     import numpy as np
 
-    # What float32 cannot hold would have an infinite length.
+    # Scale numbers that float32 cannot hold: they would make the length infinite.
     scaled = vectors if vectors.dtype.itemsize <= _HALF else _scaled(vectors)
     directions = scaled.astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))[:, None]
@@ -23,7 +23,7 @@ def unit(vectors: "npt.NDArray[Any]") -> "npt.NDArray[np.float32]":
 
 
 def _scaled(vectors: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
-    """Vectors whose squares float32 adds up exactly enough: their largest number is about 1, unless they are 0."""
+    """Vectors scaled so that float32 can add up their squares: the largest number is about 1, unless all are 0."""
     import numpy as np
 
     largest = np.maximum(vectors.max(axis=1, initial=0), -vectors.min(axis=1, initial=0))[:, None]

@@ -9,12 +9,12 @@ from jinx._vectors.vectors import Vectors
 LARGEST = 1e18
 # Squares of the numbers of shorter vectors may be too small for float32.
 _SMALLEST = 1e-15
-# More candidates than so many times `k` are reduced before their scores are computed again.
+# If there are more candidates than this many times `k`, drop the worse ones before scores are computed exactly.
 _FEW = 4
 
 
 def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = None) -> list[tuple[Any, Any]]:
-    """Positions in the view and scores of the nearest vectors of each query, by comparing all.
+    """Positions in the view and scores of the nearest vectors for each query, found by comparing all.
 
     Args:
         vectors: The column.
@@ -34,7 +34,7 @@ def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = No
 
 
 class _Best:
-    """The best samples so far for a query: the best first, and equal ones by position."""
+    """The best samples so far for one query: the best first, equally good ones by position."""
 
     def __init__(self, k: int) -> None:
         import numpy as np
@@ -44,7 +44,7 @@ class _Best:
         self.scores = np.empty(0, dtype=np.float64)
 
     def floor(self, *, is_square: bool) -> float:
-        """The lowest score that is still among the best."""
+        """The lowest score that is still among the best ones."""
         if len(self.scores) < self.k:
             return float("-inf")
         return float(-(self.scores[-1] ** 2) if is_square else self.scores[-1])
@@ -59,7 +59,7 @@ class _Best:
 
 
 class _Search:
-    """Adds what is near in each block to the best samples.
+    """Adds the nearest vectors of each block to the best samples.
 
     One product of matrices in float32 finds candidates. Their scores are computed again in float64, vector by vector,
     so that neither the order nor ties depend on how the product was divided.
@@ -73,14 +73,14 @@ class _Search:
         self._best = best
         self._metric = metric
         self._lengths = np.linalg.norm(queries, axis=1)
-        # Directions for the cosine, so that products need no division by the lengths of queries.
+        # For the cosine, normalise the queries once, so that products need no division by their lengths.
         scale = np.where(self._lengths > 0, self._lengths, 1)[:, None] if metric == "cosine" else 1
         self._rough = (queries / scale).astype(np.float32)
-        # More than the largest rounding error of a sum of `width` products of float32.
+        # Larger than the maximum rounding error of a sum of `width` products of float32.
         self._error = 2.0**-22 * (vectors.width + 8)
 
     def add(self, positions: Any, rough: Any, squares: Any) -> None:
-        """Look at one block."""
+        """Search one block."""
         import numpy as np
 
         norms = np.sqrt(squares)
@@ -89,7 +89,7 @@ class _Search:
             self._add_all(positions)
             return
         if self._metric == "cosine" and float(norms.min()) < _SMALLEST:
-            # float32 cannot tell their directions.
+            # float32 cannot represent the direction of such short vectors.
             tiny = np.flatnonzero(norms < _SMALLEST)
             tiny = tiny[self._vectors.at(positions[tiny]).any(axis=1)]
             self._add_all(positions[tiny])
@@ -104,7 +104,7 @@ class _Search:
         elif self._metric == "dot":
             slack = self._error * longest * self._lengths
         else:
-            # The negative square of the distance.
+            # This makes the score the negative square of the distance.
             scores *= 2
             scores -= squares.astype(np.float32)
             scores -= (self._lengths**2).astype(np.float32)[:, None]

@@ -1,4 +1,4 @@
-"""Makes an index of a column of vectors, and measures what it finds."""
+"""Makes an index of a column of vectors, and measures its recall."""
 
 import os
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# So many vectors for each list decide where its centre is.
+# The number of vectors per list that are used to find its centre.
 _TRAINED = 64
-# Memory of the vectors that are in the order of the lists at a time.
+# Memory for the vectors that are sorted by list at a time.
 _GROUP_BYTES = 512 << 20
 _ENOUGH = 0.999
 _K, _QUERIES = 10, 400
@@ -102,7 +102,7 @@ def make_vector_index(
 
 
 def described(path: str, facts: Facts, vectors: int) -> VectorIndex:
-    """What users are told of an index."""
+    """The facts about an index that users are shown."""
     recalls = dict(facts.recalls)
     return VectorIndex(path, vectors, facts.lists, facts.probes, recalls.get(facts.probes, 1.0), recalls)
 
@@ -133,7 +133,7 @@ def _require_short(length: float) -> None:
 
 
 def _in_lists(vectors: Vectors, centres: Any, metric: str) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]":
-    """The rows of all vectors, list by list and ascending in each, and how many are in the lists before each one."""
+    """The rows of all vectors, by list and ascending within each; and how many vectors precede each list."""
     import numpy as np
 
     numbers = np.full(len(vectors), -1, np.int32)
@@ -168,12 +168,12 @@ def _blocks(vectors: Vectors, order: Any, bounds: Any, metric: str) -> Iterator[
 
 
 def _encoded(rows: Any, values: "npt.NDArray[np.float32]", metric: str) -> Block:
-    """Vectors as numbers from -127 to 127, and what makes scores of their products."""
+    """Vectors as integers from -127 to 127, and the factors that turn their products into scores."""
     import numpy as np
 
     scales = np.abs(values).max(axis=1) / _CODE
     codes = np.rint(values / np.where(scales > 0, scales, 1)[:, None])
-    # Numbers that are nearly zero have a scale of few digits.
+    # If all numbers are close to zero, the scale has few digits.
     np.clip(codes, -_CODE, _CODE, out=codes)
     squares = np.einsum("ij,ij->i", codes, codes)
     offsets = np.zeros(len(rows), np.float32)
@@ -187,7 +187,7 @@ def _encoded(rows: Any, values: "npt.NDArray[np.float32]", metric: str) -> Block
 
 
 def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) -> Facts:
-    """The facts of an index, with the share of the nearest vectors that it finds, by number of lists searched.
+    """The facts of an index, with its recall for each number of lists searched.
 
     Some vectors of the column are searched for, and themselves do not count.
     """
@@ -205,11 +205,11 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
         while True:
             probes = min(probes, index.lists)
             found = [_others(one, row, k) for one, row in zip(find(queries, k + 1, probes), asked, strict=True)]
-            # Equally near vectors are as good as each other.
+            # Vectors at the same distance are equally good results.
             hits = [int((scores >= least[-1]).sum()) for scores, least in zip(found, best, strict=True)]
             shares = np.array(hits) / k
             recalls[probes] = round(float(shares.mean()), 4)
-            # Other queries may find less: what is found differs from query to query.
+            # Recall differs from query to query, so require a margin: other queries may find less.
             if recalls[probes] - float(shares.std()) / len(asked) ** 0.5 >= target or probes == index.lists:
                 enough.append(probes)
             if (enough and recalls[probes] >= _ENOUGH) or probes == index.lists:
@@ -220,6 +220,6 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
 
 
 def _others(found: tuple[Any, Any], row: int, k: int) -> Any:
-    """The scores of what was found for a row, without the row."""
+    """The scores of the results for a row, without the row itself."""
     rows, scores = found
     return scores[rows != row][:k]

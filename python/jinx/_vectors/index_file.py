@@ -30,10 +30,10 @@ _HEAD = struct.Struct("<8sQQ32s8x")
 _LENGTH = struct.Struct("<Q")
 _HASH = 32
 _ALIGN = 64
-# As the specification has it for typed columns.
+# The limits of the specification for typed columns.
 _WIDEST = 1 << 20
 _MOST = 1 << 48
-# Bytes of a member besides its codes.
+# The bytes of a vector in a list, besides its codes.
 _MEMBER = 16
 
 
@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What an index says of itself.
+    """What an index file states about itself.
 
     Attributes:
         column: The column that it was made from.
@@ -87,7 +87,7 @@ class Facts:
 
     @classmethod
     def parsed(cls, text: bytes) -> "Facts":
-        """The facts in JSON.
+        """The facts parsed from JSON.
 
         Raises:
             ValueError: This is not what a writer writes.
@@ -110,7 +110,7 @@ class Facts:
 
 
 class Lists(NamedTuple):
-    """What is known of all lists.
+    """What the index records about all lists.
 
     Attributes:
         centres: float32 of shape (lists, width).
@@ -189,7 +189,7 @@ class IndexFile:
 
     @property
     def lists(self) -> int:
-        """How many lists it has."""
+        """The number of lists in the index."""
         return len(self.centres)
 
     def block(self, number: int) -> Block:
@@ -215,7 +215,7 @@ class IndexFile:
 
 
 class IndexWriter:
-    """Writes an index; its lists come in their order.
+    """Writes an index, list by list in order.
 
     Args:
         path: A temporary name.
@@ -235,7 +235,7 @@ class IndexWriter:
         self._file.write(data)
 
     def finish(self, facts: Facts, centres: Any, bounds: Any) -> None:
-        """Write what comes behind the lists, and say where."""
+        """Write what comes after the lists, and record its position."""
         start = self._file.tell()
         said = json.dumps(asdict(facts), separators=(",", ":")).encode()
         said += b" " * (-(len(said) + _LENGTH.size) % _ALIGN)
@@ -247,7 +247,7 @@ class IndexWriter:
         self._file.flush()
 
     def flush(self) -> None:
-        """Let readers see the lists."""
+        """Make the written lists readable."""
         self._file.flush()
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ class IndexWriter:
 
 
 def block_starts(bounds: Any, width: int) -> Any:
-    """Where the block of each list starts, and where the last one ends; int64 of shape (lists + 1,)."""
+    """The start of each list's block, and the end of the last one; int64 of shape (lists + 1,)."""
     import numpy as np
 
     sizes = (bounds[1:] - bounds[:-1]) * (_MEMBER + width)
@@ -293,5 +293,5 @@ def _footer(text: bytes) -> tuple[Facts, Lists]:
 def _members(text: bytes) -> dict[str, Any]:
     value: Any = json.loads(text)
     if not isinstance(value, dict):
-        raise ValueError("no object")  # noqa: TRY004 - of the file, not of an argument
+        raise ValueError("no object")  # noqa: TRY004 - about a file, not an argument
     return value  # pyright: ignore[reportUnknownVariableType]

@@ -1,4 +1,4 @@
-"""Searches some lists of an index, and compares the best of what it finds exactly."""
+"""Searches some lists of an index, and compares the best candidates exactly."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +10,11 @@ from jinx._vectors.scores import exact_scores
 if TYPE_CHECKING:
     import numpy as np
 
-# Memory of codes of a list as float32, and of their scores.
+# Memory for the codes of a list as float32, and for their scores.
 _BLOCK_BYTES = 16 << 20
-# So many candidates are compared exactly for each sample that is asked for, and so many in addition.
+# For each requested neighbour, this many candidates are compared exactly; and at least this many more than requested.
 _POOL, _POOL_LEAST = 4, 64
-# So many queries are searched for together.
+# The number of queries that are searched for together.
 _QUERIES = 256
 
 
@@ -34,12 +34,13 @@ class IndexSearch:
         self._array = array
         self._allowed = allowed
         self._metric = index.facts.metric
-        # Twice the product less the square of the centre is the negative square of the distance, but for a constant.
+        # For l2, twice (product minus half the square of the centre) is the negative squared distance, except for a
+        # constant.
         squares = np.einsum("ij,ij->i", index.centres, index.centres)
         self._penalties = squares / 2 if self._metric == "l2" else np.zeros(index.lists, np.float32)
 
     def __call__(self, queries: Any, k: int, probes: int) -> list[tuple[Any, Any]]:
-        """The rows of the column that are nearest to each query, and their scores as `exact_scores` has them.
+        """The rows of the column that are nearest to each query, with their scores as in `exact_scores`.
 
         Where `probes` lists hold fewer than `k` rows that may be found, more are searched, at last all.
 
@@ -73,7 +74,7 @@ class IndexSearch:
         return found
 
     def _candidates(self, rough: Any, lists: Any, k: int) -> list[tuple[Any, Any]]:
-        """For each query, the rows in its lists with the best rough scores, ascending, and these scores."""
+        """For each query, the rows with the best approximate scores in its lists, ascending, and these scores."""
         import numpy as np
 
         numbers, askers = lists.ravel(), np.repeat(np.arange(len(rough)), lists.shape[1])
@@ -143,7 +144,7 @@ def _top(rows: Any, scores: Any, count: int) -> tuple[Any, Any]:
 
 
 def _best(rows: Any, scores: Any, k: int) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
-    """The best rows, the best first, and equal ones by row."""
+    """The best rows: the best first, equally good ones by row."""
     import numpy as np
 
     order = np.lexsort((rows, -scores))[:k]

@@ -1,4 +1,4 @@
-"""Which column an index was made from, and where its file lies."""
+"""Which column an index was made from, and where the index is stored."""
 
 import os
 from functools import lru_cache
@@ -13,14 +13,14 @@ from jinx.errors import MismatchError
 
 _BLOCK_BYTES = 64 << 20
 _AGAIN = "make it again: make_vector_index (jinx vector-index)"
-# Columns that were compared with an index by their bytes: the index's hash, and the mapped bytes, which stay mapped so
-# that no others come to lie at their place.
+# Columns whose bytes were compared with an index: the index's hash, and the mapped bytes. These stay mapped, so that no
+# other data gets their address.
 _COMPARED: dict[tuple[str, int, int], Any] = {}
 _MOST_COMPARED = 4
 
 
 def default_path(dataset: Reader, name: str) -> str:
-    """The index beside the files of a dataset: `view.emb.ivf` for the column `emb` of `view.jinx`.
+    """The index next to the files of a dataset: `view.emb.ivf` for the column `emb` of `view.jinx`.
 
     Raises:
         ValueError: There is no such place.
@@ -35,7 +35,7 @@ def default_path(dataset: Reader, name: str) -> str:
 
 
 def opened(path: str) -> IndexFile:
-    """An open index; the last ones stay open until another file replaces them.
+    """An open index; the most recent ones stay open until another file replaces them.
 
     Raises:
         FileNotFoundError: There is none.
@@ -55,7 +55,7 @@ def _opened(path: str, *state: int) -> IndexFile:
 
 
 def view_id(dataset: Reader) -> str:
-    """The id of the saved view that a dataset shows, which covers its typed columns; empty if it shows other files."""
+    """The id of the saved view that a dataset shows, which covers its typed columns; empty for anything else."""
     definition = dataset._definition
     if hasattr(definition, "files"):
         return definition.id
@@ -64,7 +64,7 @@ def view_id(dataset: Reader) -> str:
 
 
 def digest_of(vectors: Vectors) -> str:
-    """A hash of all vectors of a column, of their type, and of which are missing."""
+    """A hash of all vectors of a column, of their type, and of which ones are missing."""
     import numpy as np
 
     array = vectors.array
@@ -77,7 +77,7 @@ def digest_of(vectors: Vectors) -> str:
 
 
 def require_same(index: IndexFile, dataset: Reader, name: str, metric: str) -> None:
-    """Refuse an index of another column, of another metric, or of values that changed.
+    """Refuse an index of another column, with another metric, or of values that have changed.
 
     Raises:
         MismatchError: It is one.

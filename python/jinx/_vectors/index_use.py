@@ -1,4 +1,4 @@
-"""Searches a view with the index of a column."""
+"""Searches a view using the index of a column."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from jinx._vectors.index_file import IndexFile
     from jinx._vectors.vectors import Vectors
 
-# Reading a vector where it lies takes so many times as long as its code in a list.
+# Reading a vector from the column takes this many times as long as reading its code in a list.
 _SLOWER = 4
 
 
 def index_for(dataset: Reader, name: str, metric: str, index: Any) -> "IndexFile":
-    """The index that `nearest` was given: its path, or True for the one beside the dataset."""
+    """The index passed to `nearest`: a path, or True for the one next to the dataset."""
     path = default_path(dataset, name) if index is True else os.fsdecode(index)
     found = opened(path)
     require_same(found, dataset, name, metric)
@@ -26,7 +26,7 @@ def index_for(dataset: Reader, name: str, metric: str, index: Any) -> "IndexFile
 def by_index(
     index: "IndexFile", vectors: "Vectors", queries: Any, *, k: int, chosen: Any, probes: int | None
 ) -> list[tuple[Any, Any]] | None:
-    """Positions in the view and scores for each query; None if comparing all chosen samples takes less.
+    """Positions in the view and scores for each query; None if comparing all selected samples is faster.
 
     Args:
         index: The index of the column.
@@ -43,7 +43,7 @@ def by_index(
         return IndexSearch(index, vectors.array)(queries, k, probes or index.facts.probes)
     allowed = np.zeros(len(vectors.array), np.bool_)
     allowed[rows] = True
-    # Where fewer rows may be found, the nearest of them are farther away.
+    # If fewer rows are allowed, the nearest of them are farther away, so more lists are searched.
     share = int(allowed.sum()) / max(len(allowed), 1)
     searched = (probes or index.facts.probes) / index.lists
     if probes is None and share <= _SLOWER * searched:
@@ -56,7 +56,7 @@ def by_index(
 
 
 def _in_view(found: tuple[Any, Any], rows: Any, positions: Any, k: int) -> tuple[Any, Any]:
-    """The positions of rows that were found; a row may be shown several times."""
+    """The positions in the view of the rows found; a row may be shown several times."""
     import numpy as np
 
     near, scores = found

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     Centres = npt.NDArray[np.float32]
 
 _ROUNDS = 10
-# More vectors for each cluster do not move its centre much.
+# The number of training vectors per cluster; more of them hardly move its centre.
 _TRAINED_PER_CLUSTER = 256
 _BLOCK_BYTES = 32 << 20
 
 
 def centres_of(vectors: "npt.NDArray[Any]", count: int, seed: int = 0, *, by_direction: bool = True) -> "Centres":
-    """The centres of clusters, of shape (clusters, width).
+    """The centres of the clusters, of shape (clusters, width).
 
     Args:
         vectors: An array of shape (n, width), of which some rows are read.
@@ -35,7 +35,7 @@ def centres_of(vectors: "npt.NDArray[Any]", count: int, seed: int = 0, *, by_dir
     trained = random.permutation(len(vectors))[: count * _TRAINED_PER_CLUSTER]
     sample = prepared(vectors[np.sort(trained)])
     centres = sample[np.sort(random.permutation(len(sample))[:count])]
-    if count < 2:  # noqa: PLR2004 - one cluster, or none
+    if count < 2:  # noqa: PLR2004 - fewer than two clusters
         return centres
     for _ in range(_ROUNDS):
         moved = _moved(sample, centres, by_direction=by_direction)
@@ -46,7 +46,7 @@ def centres_of(vectors: "npt.NDArray[Any]", count: int, seed: int = 0, *, by_dir
 
 
 def nearest_centres(vectors: "npt.NDArray[Any]", centres: "Centres") -> "npt.NDArray[np.int64]":
-    """The number of the centre in the nearest direction of each vector, the first of equally near ones."""
+    """For each vector, the number of the centre in the nearest direction; the first if several are equally near."""
     import numpy as np
 
     found = np.zeros(len(vectors), np.int64)
@@ -58,14 +58,14 @@ def nearest_centres(vectors: "npt.NDArray[Any]", centres: "Centres") -> "npt.NDA
 
 
 def penalties(centres: "Centres") -> "npt.NDArray[np.float32]":
-    """What to subtract from the product with each centre, so that the largest is that of the nearest centre."""
+    """What to subtract from the products with the centres, so that the nearest centre has the largest result."""
     import numpy as np
 
     return np.einsum("ij,ij->i", centres, centres) / 2
 
 
 def _moved(sample: "Centres", centres: "Centres", *, by_direction: bool) -> "Centres":
-    """The means of the vectors that are nearest to each centre, or their directions."""
+    """The means, or mean directions, of the vectors that are nearest to each centre."""
     import numpy as np
 
     sums = np.zeros(centres.shape, np.float64)

@@ -1,4 +1,4 @@
-"""`Dataset.nearest`: the vectors of a column that are nearest to a query, by comparing all of them or by an index."""
+"""`Dataset.nearest`: the vectors of a column nearest to a query, found by comparing all or with an index."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +55,7 @@ def nearest(
             raise ValueError(f"probes={probes} is the number of lists of an index to search; it needs index=")
     chosen = None if where is None else chosen_by(dataset, where)
     found = None
-    # Numbers beyond float32 are in no index.
+    # An index cannot contain numbers beyond float32.
     if index and float(np.abs(queries).max(initial=0)) < LARGEST:
         from jinx._vectors.index_use import by_index, index_for
 

@@ -1,4 +1,4 @@
-"""Scores of vectors as they are returned."""
+"""Scores of vectors, as users get them."""
 
 from typing import Any, Literal
 

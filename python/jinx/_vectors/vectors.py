@@ -8,9 +8,9 @@ from typing import Any
 from jinx._core import Reader
 from jinx._dataset.columns import column, parse_name, typed_array
 
-# Memory of a block of vectors as float32, and of its scores.
+# Memory for a block of vectors as float32, and for its scores.
 _BLOCK_BYTES = 32 << 20
-# As many vectors are worth a task of a thread.
+# The bytes of vectors that make a task worth its own thread.
 _TASK_BYTES = 1 << 20
 
 
@@ -59,7 +59,7 @@ class Vectors:
             array = np.array([zeros if value is None else value for value in values])
             return cls(array, None, None if present.all() else present)
         array, rows, present = stored
-        if array.ndim != 2:  # noqa: PLR2004 - vectors
+        if array.ndim != 2:  # noqa: PLR2004 - two dimensions: vectors
             raise TypeError(f"the column {name!r} holds numbers and not vectors")
         return cls(array, rows, present)
 
@@ -83,7 +83,7 @@ class Vectors:
         return np.arange(len(self)) if self.present is None else np.flatnonzero(self.present)
 
     def rows_of(self, chosen: Any) -> Any:
-        """The rows of the array at positions in the view (None: all); None for all rows in their order."""
+        """The rows of the array for positions in the view (None: all); the result None means all rows in order."""
         if chosen is None:
             return self._rows
         return chosen if self._rows is None else self._rows[chosen]
@@ -93,7 +93,7 @@ class Vectors:
         return self.array[positions if self._rows is None else self._rows[positions]]
 
     def blocks(self, chosen: Any = None, queries: int = 1) -> Iterator[tuple[Any, Any, Any]]:
-        """Positions in the view, their vectors as float32, and the squares of their lengths as float64.
+        """Blocks of positions in the view, with vectors as float32 and their squared lengths as float64.
 
         Missing vectors, and those that are not finite, are left out.
 
@@ -122,7 +122,7 @@ class Vectors:
                     yield positions, rough, squares
 
     def _rough(self, positions: Any, threads: Executor) -> tuple[Any, Any]:
-        """Vectors as float32, and the squares of their lengths, NaN for one with a number that is not finite."""
+        """Vectors as float32, and their squared lengths; NaN for a vector with a number that is not finite."""
         import numpy as np
 
         rough = np.empty((len(positions), self.width), np.float32)
@@ -130,7 +130,7 @@ class Vectors:
         is_near = self._rows is None and int(positions[-1]) - int(positions[0]) + 1 == len(positions)
 
         def convert(start: int) -> None:
-            with np.errstate(over="ignore", invalid="ignore"):  # each thread has its own state
+            with np.errstate(over="ignore", invalid="ignore"):  # the error state is per thread
                 convert_part(start)
 
         def convert_part(start: int) -> None:
@@ -141,7 +141,7 @@ class Vectors:
                 block = self.at(positions[part])
             rough[part] = block
             squares[part] = np.einsum("ij,ij->i", rough[part], rough[part])
-            # A sum is not finite if a number is not, or if it is too large for float32.
+            # A sum is not finite if one of its numbers is not, or if it is too large for float32.
             odd = np.flatnonzero(~np.isfinite(squares[part]))
             if len(odd):
                 squares[part][odd[~np.isfinite(block[odd]).all(axis=1)]] = np.nan

@@ -27,7 +27,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'; "
     "frame-ancestors {ancestors}"
 )
-# A report has no script, and no picture but its own.
+# A report contains no scripts, and only images that are part of it.
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors {ancestors}"
@@ -39,7 +39,7 @@ class PlanPages(Protocol):
     """A packing plan, in pages."""
 
     def about(self) -> dict[str, Any]:
-        """Facts about the whole plan."""
+        """Facts about the whole packing plan."""
         ...
 
     def page(self, start: int, count: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class PlanPages(Protocol):
 
 
 class Viewer:
-    """The application: datasets, by their number in the addresses.
+    """The application: it addresses datasets by number.
 
     Args:
         datasets: What to show.
@@ -112,7 +112,7 @@ class Viewer:
         return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found, 500: _failed})
 
     def page(self, request: Request) -> Response:
-        """A file of the page."""
+        """A file that belongs to the viewer's page."""
         name = request.path_params.get("name", "index.html")
         if name not in self._page:
             return problem("no such file", 404)
@@ -125,7 +125,7 @@ class Viewer:
         datasets = [dataset.about() for dataset in self.datasets]
         names = [info["name"] for info in datasets]
         for info in datasets:
-            # People choose by the name: train.jinx of two directories would look alike.
+            # Users choose a dataset by name, and train.jinx in two directories would look alike.
             if names.count(info["name"]) > 1:
                 info["name"] = info["path"]
         return JSONResponse(
@@ -140,7 +140,7 @@ class Viewer:
         )
 
     def report(self, request: Request) -> Response:
-        """The report; with a query, the samples that it selects."""
+        """The report; with a query, of the samples that it selects."""
         if self._report is None:
             return problem("no report is shown; begin the viewer with --report FILE", 404)
         if request.url.query:
@@ -162,7 +162,7 @@ class Viewer:
         return JSONResponse(self._tokens(sample))
 
     def notes(self, request: Request) -> Response:
-        """All tags and notes; null if none are taken."""
+        """All tags and notes; null if notes are turned off."""
         del request
         if self._notes is None:
             return JSONResponse(None)
@@ -172,13 +172,13 @@ class Viewer:
         return JSONResponse({**about, "notes": given})
 
     async def take_note(self, request: Request) -> Response:
-        """Keep the tags and the note of a sample; the answer comes once they are on disk."""
+        """Store the tags and note of a sample; the response comes once they are on disk."""
         return await run_in_threadpool(self._take_note, await request.body(), request.headers.get("content-type"))
 
     def _take_note(self, body: bytes, kind: str | None) -> Response:
         if self._notes is None:
             return problem("this viewer takes no notes; begin it with --notes FILE", 404)
-        # A form of another site cannot have this type.
+        # A form on another site cannot send this content type.
         if kind != "application/json":
             return problem("a note is application/json", 415)
         try:
@@ -212,20 +212,20 @@ class Viewer:
         return JSONResponse(self._dataset(request).chart_counts(Query.parse(asked), names))
 
     def column(self, request: Request) -> Response:
-        """A column of the samples that the query keeps, as an Arrow stream; for programs."""
+        """A column of the samples that the query keeps, as an Arrow stream, for programs."""
         from jinx._viewer.arrow_column import ARROW_STREAM
 
         parts = self._dataset(request).arrow_column(Query.parse(request.query_params), request.path_params["name"])
         return StreamingResponse(parts, media_type=ARROW_STREAM)
 
     def place(self, request: Request) -> Response:
-        """Where a sample is in the order of the page."""
+        """The position of a sample in the order of the page."""
         asked = request.query_params
         place = self._dataset(request).selections.place_of(Query.parse(asked), _number(asked, "sample", 0))
         return JSONResponse({"place": place})
 
     def python(self, request: Request) -> Response:
-        """Code that gives the samples of the page."""
+        """Python code that selects the samples shown on the page."""
         dataset = self._dataset(request)
         query = Query.parse(request.query_params)
         return JSONResponse({"python": query.python(dataset.path if dataset.is_saved else None)})
@@ -235,7 +235,7 @@ class Viewer:
         return JSONResponse(self._dataset(request).sample(request.path_params["sample"]))
 
     def text(self, request: Request) -> Response:
-        """A whole string, which rows cut."""
+        """A whole string, which the rows only show in part."""
         path = path_of(request.query_params.get("path", ""))
         value = self._dataset(request).value(request.path_params["sample"], path)
         if not isinstance(value, str):
@@ -243,7 +243,7 @@ class Viewer:
         return Response(value.encode(errors="replace"), media_type="text/plain; charset=utf-8")
 
     def media(self, request: Request) -> Response:
-        """A binary value, or a small picture of it."""
+        """A binary value, or a thumbnail of it."""
         asked = request.query_params
         data = self._dataset(request).binary(request.path_params["sample"], path_of(asked.get("path", "")))
         if "small" in asked:
@@ -252,7 +252,7 @@ class Viewer:
 
 
 def _answering(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
-    """The same, where an error is an answer that says what is wrong."""
+    """The same handler, with errors turned into responses that describe them."""
 
     def endpoint(request: Request) -> Response:
         try:
@@ -283,7 +283,7 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
     text = asked.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - digits of 64 bits
+    if not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - 18 digits fit into 64 bits
         raise ValueError(f"{name} is not a number")
     return int(text)
 
@@ -291,7 +291,7 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
 def _list(text: str) -> list[Any]:
     value = json.loads(text)
     if not isinstance(value, list):
-        raise ValueError("columns is not a list")  # noqa: TRY004 - an argument of the request
+        raise ValueError("columns is not a list")  # noqa: TRY004 - about an argument of the request
     return value  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -1,4 +1,4 @@
-"""Columns as charts: bins of numbers and bars of strings, and how many samples each has under the other choices."""
+"""Columns as charts: bins of numbers and bars of strings, with counts of the samples that the other charts keep."""
 
 import math
 import threading
@@ -24,7 +24,7 @@ _NUMBERS = {"int", "float", "int8", "uint8", "int16", "uint16", "int32", "uint32
 
 @dataclass(frozen=True)
 class ChartColumn:
-    """A column, or its length, that may have a chart.
+    """A column, or the length of one, that may have a chart.
 
     Attributes:
         name: As expressions write it.
@@ -39,7 +39,7 @@ class ChartColumn:
 
 @dataclass(frozen=True)
 class Coded:
-    """The codes of a column: a byte for each sample.
+    """The codes of a column: one byte per sample.
 
     Attributes:
         codes: The number of each sample's bin or name; 255 if it has no value.
@@ -59,7 +59,7 @@ class Coded:
         return len(self.names) or len(self.edges) - 1
 
     def kept(self, brush: Brush | None) -> bytes | None:
-        """For each code whether the brush keeps it; None if the brush cuts a bin."""
+        """For each code, whether the brush keeps it; None if the brush cuts through a bin."""
         if brush is None:
             return b"\1" * 256
         kept = bytearray(256)
@@ -70,7 +70,7 @@ class Coded:
             for code in range(self.bars):
                 starts_after = least is None or self.edges[code] >= least
                 kept[code] = starts_after and (limit is None or self.edges[code + 1] <= limit)
-            # The last bin has no upper limit and the first no lower one, so that infinities have a place.
+            # The first bin has no lower limit and the last no upper one, so that infinities are counted.
             return bytes(kept) if limit != self.edges[-1] and least != self.edges[0] else None
         for name in brush.names or ():
             if name is None:
@@ -96,11 +96,11 @@ class Charts:
         self.columns = {column.name: column for column in _chart_columns(dataset)}
 
     def coded(self, name: str) -> Coded | None:
-        """The codes of a column; None if it has no chart (too many strings, or no number), or they are not made yet."""
+        """The codes of a column; None if it has no chart (too many strings, or no numbers), or they are not ready."""
         return self._coded.get(name)
 
     def prepare(self, names: list[str]) -> bool:
-        """Begin to make the codes of columns, in a thread; returns whether those of all are made.
+        """Start computing the codes of columns in a thread; returns whether all are ready.
 
         Columns that are not in the index are read from all rows, which takes long for a large dataset.
         """
@@ -128,7 +128,7 @@ class Charts:
                 self._wanted.remove(name)
 
     def counts(self, names: list[str], brushes: dict[str, Brush], among: bytes | None) -> tuple[list[Any], int]:
-        """For each column the samples of each code that the other brushes keep, and how many all brushes keep.
+        """For each column, how many samples of each code the other brushes keep; and how many all brushes keep.
 
         Args:
             names: Columns that have codes.
@@ -146,7 +146,7 @@ class Charts:
 
 
 def _chart_columns(dataset: Reader) -> list[ChartColumn]:
-    """Columns and members of dicts, then lengths."""
+    """The columns and members of dicts, and then the lengths."""
     first: list[ChartColumn] = []
     lengths: list[ChartColumn] = []
     for path, kinds in _kinds(dataset).items():
@@ -165,13 +165,13 @@ def _chart_columns(dataset: Reader) -> list[ChartColumn]:
 
 
 def _kinds(dataset: Reader) -> dict[tuple[str, ...], set[str]]:
-    """The kinds of the values at each path: of columns by the files, below them by the first samples."""
+    """The kinds of the values at each path: for columns from the files, below them from the first samples."""
     stored = {tuple(entry["path"]): set(entry["kinds"]) for entry in dataset._path_stats() if not dataset._transforms}
     seen: dict[tuple[str, ...], set[str]] = {(name,): set() for name in column_names(dataset)}
     heads = dataset._derive(decoders=None)
     for index in range(min(_LOOKED_AT, len(heads))):
         for name in (sample := heads[index]):
-            # Reading media only to learn their kind would take long.
+            # Reading media just to find their kind would take long.
             if stored.get((name,), {"dict"}) <= {"dict", "null"}:
                 _note_kinds(seen, (name,), sample[name])
     return {path: stored.get(path, kinds) if len(path) == 1 else kinds for path, kinds in seen.items()}
@@ -193,7 +193,7 @@ def _coded(dataset: Reader, column: ChartColumn) -> Coded | None:
     path = list(column.path)
     if column.kind == "names":
         found = _core.view_categories(dataset, path, _MOST_NAMES)
-        # Long strings are texts, even if there are few.
+        # Long strings are treated as texts, even if there are few.
         if found is None or any(len(name) > _LONGEST_NAME for name in found[0]):
             return None
         names, codes = found
@@ -216,7 +216,7 @@ def _counts(codes: bytes, bars: int, samples: int) -> tuple[int, ...]:
 
 
 def bin_edges(least: float, largest: float, *, is_integer: bool) -> tuple[float, ...]:
-    """Round limits of about 32 bins; integers of a small range have a bin each.
+    """Round edges of about 32 bins; in a small range of integers, each has its own bin.
 
     Args:
         least: The smallest number.

@@ -26,7 +26,7 @@ _METHODS = ("GET", "HEAD", "POST")
 
 
 class Guard:
-    """Middleware that lets through requests with the secret and a known host, and adds headers to every response.
+    """Middleware that passes requests with the secret and a known host, and adds headers to every response.
 
     Args:
         app: The application; it sees paths without the secret.
@@ -61,12 +61,12 @@ class Guard:
             self._running -= 1
 
     async def refuse(self, scope: Scope, send: Send, status: int, message: str) -> None:
-        """Answer a request that is not let through."""
+        """Answer a request that is refused."""
         del scope
         await answer(send, status, json.dumps({"error": message}).encode(), "application/json")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and message for a request that is not let through."""
+        """The status and message for a request that must be refused; None for others."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         return self._wrong_address(scope, headers) or self._wrong_request(scope, headers)
 
@@ -105,7 +105,7 @@ class Guard:
 
         async def read() -> Message:
             nonlocal received, is_whole
-            # A client that sends its request slowly must not stay; one that waits for its answer may.
+            # A client that sends its request slowly is disconnected; one that waits for its answer is not.
             limit = None if is_whole else deadline - asyncio.get_running_loop().time()
             message = await asyncio.wait_for(receive(), limit)
             is_whole = not message.get("more_body", False)
@@ -119,7 +119,7 @@ class Guard:
                 names = {name.lower() for name, _ in message["headers"]}
                 extra = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
                 message["headers"] = [*message["headers"], *(pair for pair in extra if pair[0] not in names)]
-            # A client that takes nothing must not keep a thread and memory.
+            # A client that does not read its answer must not occupy a thread and memory.
             await asyncio.wait_for(send(message), _SECONDS)
 
         try:
@@ -127,7 +127,7 @@ class Guard:
         except BodyTooLargeError:
             await self.refuse(scope, send, 413, "the request is too large")
         except (TimeoutError, ConnectionError, OSError):
-            return  # the client is gone or too slow
+            return  # the client has disconnected or is too slow
 
 
 class BodyTooLargeError(Exception):
@@ -141,7 +141,7 @@ def _host_name(host: str) -> str:
 
 
 async def answer(send: Send, status: int, body: bytes, kind: str, extra: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-    """Send a short answer to a request of which the rest is not read."""
+    """Send a short answer to a request without reading the rest of it."""
     headers = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
     headers += [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *extra]
     if status == 405:  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""The samples that a query keeps, as one bit for each sample of the dataset, however many these are."""
+"""The samples that a query keeps, as one bit for each sample of the dataset."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
     Samples = npt.NDArray[np.uint32]
 
-# Bits of so many samples become numbers at a time.
+# The number of samples whose bits are turned into numbers at a time.
 _BLOCK = 1 << 16
 
 
 class Kept:
-    """Samples of a dataset, in its order.
+    """A selection of a dataset's samples, in their order.
 
     Args:
         bits: Of sample `i`, bit `i % 8`, counted from the lowest, of byte `i // 8`.
@@ -25,7 +25,7 @@ class Kept:
         self.bits = bits
         self._samples = samples
         counts = [np.bitwise_count(bits[at : at + _BLOCK // 8]).sum() for at in range(0, len(bits), _BLOCK // 8)]
-        # How many samples are kept before the end of each block.
+        # The number of kept samples up to the end of each block.
         self._ends = np.cumsum(counts or [0], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -33,7 +33,7 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """The bytes of memory that the selection takes."""
         return self.bits.nbytes + self._ends.nbytes
 
     def to_bytes(self) -> bytes:
@@ -55,7 +55,7 @@ class Kept:
         return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + block * _BLOCK).astype(np.uint32)
 
     def place_of(self, sample: int) -> int | None:
-        """How many kept samples are before this one; None if it is not kept."""
+        """The number of kept samples before this one; None if it is not kept itself."""
         if not 0 <= sample < self._samples or not self.bits[sample // 8] >> sample % 8 & 1:
             return None
         block = sample // _BLOCK
@@ -64,7 +64,7 @@ class Kept:
 
 
 class Keeping:
-    """Bits of samples that become known one after the other.
+    """Collects the bits of kept samples, as these are found one after another.
 
     Args:
         samples: The number of samples of the dataset.
@@ -79,11 +79,11 @@ class Keeping:
         for start in range(0, len(numbers), _BLOCK):
             part = numbers[start : start + _BLOCK].astype(np.int64)
             places = part // 8
-            # The numbers of a byte follow each other.
+            # The samples are in ascending order, so those with bits in the same byte are adjacent.
             firsts = np.flatnonzero(np.diff(places, prepend=-1))
             bits = np.left_shift(1, part % 8).astype(np.uint8)
             self._bits[places[firsts]] |= np.bitwise_or.reduceat(bits, firsts)
 
     def kept(self) -> Kept:
-        """The samples that were added until now."""
+        """The samples that were added so far."""
         return Kept(self._bits.copy(), self._samples)

@@ -1,4 +1,4 @@
-"""Binary values as responses: whole, in ranges, or as small pictures."""
+"""Binary values as responses: whole, in ranges, or as thumbnails."""
 
 import mmap
 import re
@@ -12,25 +12,25 @@ from starlette.responses import JSONResponse, Response
 from jinx._viewer.media_type import HEAD_BYTES, mime_of
 from jinx._viewer.thumbnails import Thumbnails
 
-# A smaller file goes out as it is: the browser decodes it faster than a thumbnail is made.
+# Smaller files are sent as they are: the browser decodes them faster than a thumbnail is made.
 SENT_AS_STORED = 128 << 10
 _SLICE = 4 << 20
 _CACHE_BYTES = 64 << 20
 _MAX_PIXELS = 100_000_000
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _HEADERS = {
-    # Nothing in a value may run or load anything, also if someone opens its address.
+    # Nothing in a value may run or load anything, even if someone opens its address.
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "cache-control": "private, max-age=86400",
 }
 
 
-# What is sliced to answer a range: bytes, or a file of them.
+# The data from which ranges are sliced: bytes, or a mapped file.
 Binary = bytes | mmap.mmap
 
 
 class BytesCache:
-    """The least recently used values, up to a number of bytes; of larger ones the last, in a temporary file."""
+    """The most recently used values, up to a number of bytes; of larger values only the last, in a temporary file."""
 
     def __init__(self, limit: int = _CACHE_BYTES) -> None:
         self._limit = limit
@@ -64,7 +64,7 @@ class BytesCache:
 
 
 def _in_file(value: bytes) -> mmap.mmap:
-    """A file without a name, which is gone when nothing reads it any more."""
+    """An unnamed file, which is deleted when nothing reads it any more."""
     with tempfile.TemporaryFile() as file:
         file.write(value)
         file.flush()
@@ -72,7 +72,7 @@ def _in_file(value: bytes) -> mmap.mmap:
 
 
 def whole(data: Binary, range_header: str | None) -> Response:
-    """A value, or the asked range of it: at most 4 MiB at once, so that a seek in a long video is quick."""
+    """A value, or the requested range of it: at most 4 MiB at a time, so that seeking in a long video is quick."""
     mime = mime_of(data[:HEAD_BYTES])
     headers = {**_HEADERS, "accept-ranges": "bytes"}
     if mime is None:
@@ -90,7 +90,7 @@ def whole(data: Binary, range_header: str | None) -> Response:
 
 
 def picture(data: Binary, thumbnails: Thumbnails) -> Response:
-    """An image as a card shows it."""
+    """An image as it is shown on a card."""
     data = data[:]
     mime = mime_of(data)
     if mime is None or not mime.startswith("image/"):
@@ -109,18 +109,18 @@ def picture(data: Binary, thumbnails: Thumbnails) -> Response:
 
 
 def problem(message: str, status: int = 415) -> Response:
-    """What is wrong with a value; the card shows the message."""
+    """A message about what is wrong with a value, shown on its card."""
     return JSONResponse({"error": message}, status_code=status)
 
 
 def _pixels(data: bytes) -> int | None:
-    """The pixels that an image says it has, by its header alone."""
+    """The number of pixels that an image's header states."""
     if not data.startswith((b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF")):
         return None
     from jinx._annotate.image_size import image_size
 
     try:
         width, height = image_size(data)
-    except ValueError:  # damaged: the browser says so
+    except ValueError:  # damaged: the browser reports it
         return None
     return width * height

@@ -57,7 +57,7 @@ def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | N
 
     shown = ShownDataset(dataset, path_of(dataset), is_saved=False)
     has_proxy = bool(os.environ.get(_HUB)) if proxy is None else proxy
-    # Behind a proxy, requests come with the name of the proxy; the secret is what protects the page.
+    # Behind a proxy, requests carry the proxy's host name; the secret is what protects the page.
     server = ViewServer(Viewer([shown], {}, is_framed=True), idle_seconds=_IDLE_SECONDS, any_host=has_proxy)
     server.start()
     query = urlencode({name: text for name, text in (("where", where), ("sort", sort)) if text})
@@ -66,12 +66,12 @@ def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | N
 
 
 def _base_url() -> str:
-    """The path under which the notebook's server has its pages: what the hub says, or the server itself."""
+    """The path at which the notebook's server has its pages, according to the hub or to the server itself."""
     hub = os.environ.get(_HUB)
     if hub:
         return hub
     try:
-        # Every server leaves a file about itself, which is named by the process that has started this kernel.
+        # Every Jupyter server writes a file about itself, named after the process that started this kernel.
         folder = Path(import_module("jupyter_core.paths").jupyter_runtime_dir())
         about = (folder / f"jpserver-{os.environ['JPY_PARENT_PID']}.json").read_text("utf-8")
         return str(json.loads(about)["base_url"])

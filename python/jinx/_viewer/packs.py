@@ -48,7 +48,7 @@ class ShownPlan:
         return {"path": self.path, "packs": len(plan), "max_length": plan.max_length, "efficiency": plan.efficiency}
 
     def page(self, start: int, count: int) -> dict[str, Any]:
-        """The packs from `start` on: their samples, and how many tokens each takes."""
+        """The packs from `start` on, with their samples and the number of tokens of each."""
         plan = self._plan
         tokens = plan.sizes[TOKENS]
         stop = min(start + min(count, _MAX_PACKS), len(plan))
@@ -63,7 +63,7 @@ def tokens_by(tokenizer: "TextTokenizer") -> "Callable[[Mapping[str, Any]], dict
 
 
 def tokens_of(sample: "Mapping[str, Any]", tokenizer: "TextTokenizer") -> dict[str, Any]:
-    """The tokens of the texts of a sample: each with the part of the text that it stands for."""
+    """The tokens of a sample's texts, each with the part of the text for which it stands."""
     columns: list[dict[str, Any]] = []
     for name in _TEXT_COLUMNS:
         texts = _texts(sample.get(name))
@@ -100,7 +100,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pieces(text: str, tokenizer: "TextTokenizer") -> list[tuple[str, int]]:
-    """The tokens of a text; characters that belong to no token go with the next one."""
+    """The tokens of a text; characters that belong to no token are added to the next one."""
     (encoding,) = tokenizer.encode([text], special=False)
     pieces: list[tuple[str, int]] = []
     done = 0

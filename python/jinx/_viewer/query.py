@@ -1,4 +1,4 @@
-"""What the page asks for: filter, word, brushes and order, as its address holds them; and the same as Python."""
+"""A request from the page: filter, word, brushes and order, as its URL encodes them; and the same as Python."""
 
 import json
 import re
@@ -9,7 +9,8 @@ from typing import Any
 from jinx._dataset.sort_order import parse_key
 from jinx.errors import InvalidError
 
-# A brush of numbers is a half-open range, where None is no limit; of strings, a tuple of them, where None is no value.
+# A brush over numbers is a half-open range; None is no limit. A brush over strings is a tuple of them; None is no
+# value.
 NumberBrush = tuple[float | None, float | None]
 NameBrush = tuple[str | bool | None, ...]
 _MAX_TEXT = 20_000
@@ -20,7 +21,7 @@ _NUMBER_LIMITS = 2
 
 @dataclass(frozen=True)
 class Brush:
-    """What was chosen in the chart of one column.
+    """The selection in the chart of one column.
 
     Attributes:
         column: The column as an expression names it: `score`, `meta.width` or `len(messages)`.
@@ -34,7 +35,7 @@ class Brush:
 
     @property
     def expression(self) -> str:
-        """The condition that chooses the same samples."""
+        """The condition that selects the same samples."""
         if self.range is not None:
             least, limit = self.range
             parts = [f"{self.column} >= {_number(least)}"] if least is not None else []
@@ -68,7 +69,7 @@ class Query:
 
     @classmethod
     def parse(cls, parameters: Mapping[str, str]) -> "Query":
-        """The query in the parameters of an address.
+        """The query in the parameters of a URL.
 
         Raises:
             InvalidError: A parameter has another form.
@@ -112,7 +113,7 @@ class SortKey:
 
 
 def expression_name(path: list[str]) -> str:
-    """A path as expressions and `Dataset.column` write it."""
+    """A path in the form used by expressions and `Dataset.column`."""
     return ".".join(
         part if _PLAIN_NAME.fullmatch(part) and part not in _RESERVED else '"' + part.replace('"', '""') + '"'
         for part in path
@@ -120,7 +121,7 @@ def expression_name(path: list[str]) -> str:
 
 
 def quoted_string(text: str) -> str:
-    """A string as expressions write it."""
+    """A string in the form used by expressions."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
 

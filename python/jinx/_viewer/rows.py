@@ -1,4 +1,4 @@
-"""Samples as JSON for the page: values as they are, and objects `{"$": kind, ...}` for what JSON cannot hold."""
+"""Samples as JSON for the page: plain values, and objects `{"$": kind, ...}` for what JSON cannot represent."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ class _Encoder:
         return self.members(members)
 
     def members(self, members: dict[str, Any]) -> Any:
-        """A dict; one with a name `"$"` is sent as pairs, so that it is not taken for anything else."""
+        """A dict; if it has the name `"$"`, it is sent as pairs, so that it is not mistaken for such an object."""
         if "$" not in members:
             return members
         return {"$": "dict", "entries": list(members.items()), "length": len(members)}
@@ -134,5 +134,5 @@ def _media(head: bytes, path: Path, name: object) -> dict[str, Any]:
 
 
 def _encodable(text: str) -> str:
-    """The string without lone surrogates, which UTF-8 cannot hold."""
+    """The string without lone surrogates, which UTF-8 cannot represent."""
     return text.encode(errors="replace").decode() if any("\ud800" <= char <= "\udfff" for char in text) else text

@@ -1,4 +1,4 @@
-"""The samples that a query shows, in its order: computed once, and searched for in the background."""
+"""The samples that a query shows, in order: computed once, and searched in the background."""
 
 import threading
 from collections import OrderedDict
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
     from jinx._viewer.kept import Samples
 
-# Numbers of samples take 4 bytes.
+# Sample numbers take 4 bytes.
 _MOST_SAMPLES = 1 << 32
-# Memory for selections and orders that may be asked for again: an order of all samples takes 4 bytes a sample, and a
+# Memory for selections and orders that may be requested again: an order of all samples takes 4 bytes per sample, and a
 # selection one bit.
 _KEPT_BYTES = 5
 _ORDER_BYTES = 4
 _LEAST_KEPT_BYTES = 8 << 20
-# An expression gives 8 bytes for each sample that it keeps; if it keeps a larger share than this, it is asked about
+# An expression takes 8 bytes for each sample that it keeps. If it keeps a larger share than this, it is evaluated in
 # parts, which takes several times as long.
 _MOST_WHOLE = 0.1
 _FILTERED_PART = 1 << 18
-# The first block of a search gives its hits at once; later ones are larger, to use all cores.
+# The first block of a search is small, so that its hits come at once; later blocks are larger, to use all cores.
 _FIRST_BLOCK = 1 << 14
 _LARGEST_BLOCK = 1 << 18
 
@@ -69,7 +69,7 @@ class Search:
                 self._hits.add(self._found(start, stop))
                 start = stop
                 block = min(block * 2, _LARGEST_BLOCK)
-        except Exception as error:  # noqa: BLE001 - it is raised where the hits are asked for
+        except Exception as error:  # noqa: BLE001 - raised again when the hits are requested
             self.error = error
         self.done.set()
 
@@ -89,7 +89,7 @@ class Search:
         return self._hits.kept()
 
     def cancel(self) -> None:
-        """Stop after the present block."""
+        """Stop after the current block."""
         self._cancelled.set()
 
 
@@ -111,7 +111,7 @@ class Selections:
         self._search: tuple[Any, Search] | None = None
 
     def page(self, query: Query, start: int, count: int) -> tuple["list[int] | range", int, bool]:
-        """The samples of a page, how many the query has, and whether it is complete."""
+        """The samples of a page, the total number in the query, and whether that is final."""
         kept, is_complete = self.kept(query)
         total = len(self._dataset) if kept is None else len(kept)
         stop = min(start + count, total)
@@ -121,7 +121,7 @@ class Selections:
         return page, total, is_complete
 
     def place_of(self, query: Query, sample: int) -> int | None:
-        """Where a sample is in a query without an order; None if it is not there or the query is sorted."""
+        """The position of a sample in an unsorted query; None if the sample is not in it, or the query is sorted."""
         kept, _ = self.kept(query)
         if query.sort:
             return None
@@ -147,14 +147,14 @@ class Selections:
             search[1].done.wait()
 
     def counts(self, query: Query, names: list[str]) -> tuple[list[Any], int, bool]:
-        """For each column the samples of each code under the other choices; how many are kept; if that is final."""
+        """For each column, how many samples of each code the other charts keep; how many all keep; if this is final."""
         coded, others = self._divided(query)
         kept, is_complete = self._found(others)
         counts, total = self._charts.counts(names, coded, None if kept is None else kept.to_bytes())
         return counts, total, is_complete
 
     def _divided(self, query: Query) -> tuple[dict[str, Brush], Query]:
-        """The brushes that codes answer, and the query of everything else."""
+        """The brushes that can be evaluated with codes, and the query with everything else."""
         coded: dict[str, Brush] = {}
         conditions = [f"({query.where})"] if query.where else []
         for brush in query.brushes:
@@ -167,7 +167,7 @@ class Selections:
         return coded, replace(query, where=where, brushes=(), sort="")
 
     def _found(self, query: Query) -> tuple[Kept | None, bool]:
-        """The samples of a filter and a word."""
+        """The samples that match a filter and a word."""
         filtered = self._cached(("where", query.where), lambda: self._filtered(query.where)) if query.where else None
         if not query.find:
             return filtered, True
@@ -178,12 +178,12 @@ class Selections:
     def _filtered(self, where: str) -> Kept:
         own = self._dataset._indices
         if own is not None:
-            # A condition depends on the sample alone, so that a sample shown twice is kept twice.
+            # The condition depends only on the stored sample, so a sample that is shown twice is kept twice.
             is_chosen = np.zeros(self._dataset._base_len(), dtype=bool)
             is_chosen[_positions(matching(self._dataset, where))] = True
             return self._keeping([np.flatnonzero(is_chosen[np.frombuffer(own, dtype="<u8")])])
         if len(self._dataset) > _FILTERED_PART:
-            # A part in which no sample has a path, or has it with another type, says nothing about the whole.
+            # If no sample of a part has the path, or has it with another type, this says nothing about the whole.
             with suppress(KeyError, InvalidError):
                 first = matching(self._dataset[:_FILTERED_PART], where)
                 if len(first) > _MOST_WHOLE * _FILTERED_PART:
@@ -229,7 +229,7 @@ class Selections:
         if numbers is not None:
             key = SortKey.parse(query.sort, column_names(self._dataset))
             return _core.SortedPages(numbers, None if kept is None else kept.to_bytes(), key.descending)
-        # Not numbers: sorted at once. The own positions of a dataset say which of its samples come where.
+        # Columns other than numbers are sorted at once. The added column of positions shows which sample comes where.
         chosen = None if kept is None else kept.numbers(0, len(kept)).astype(np.int64)
         plain = self._dataset if chosen is None else at(self._dataset, chosen)
         places = np.arange(len(plain), dtype=np.int64)
@@ -253,7 +253,7 @@ class Selections:
             return self._cache[key][0]
 
     def _make_room(self, wanted: int, least: int = 0) -> None:
-        """Forget what was not asked for longest; `least`: how many are kept in any case."""
+        """Drop what was not requested for longest; at least `least` entries stay."""
         most = max(_LEAST_KEPT_BYTES, _KEPT_BYTES * len(self._dataset))
         while len(self._cache) > least and sum(size for _, size in self._cache.values()) + wanted > most:
             self._cache.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Runs the viewer: a socket, a secret address, and an end when nobody has used it for long."""
+"""Runs the viewer: a socket, a secret URL, and a shutdown when nobody has used it for long."""
 
 import asyncio
 import json
@@ -18,11 +18,11 @@ from jinx._viewer.app import Viewer
 from jinx._viewer.guard import MAX_REQUESTS, Guard
 
 LOCAL = "127.0.0.1"
-# As options and Host headers write them.
+# Local names as they occur in options and Host headers.
 LOCAL_NAMES = frozenset({LOCAL, "localhost", "::1", "[::1]"})
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - only with a token
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - allowed only with a token
 _SECRET_BYTES = 16
-# An address may hold several long expressions.
+# A URL may contain several long expressions.
 MAX_HEAD_BYTES = 256 << 10
 _HEADER_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 30
@@ -31,7 +31,7 @@ _CHECK_SECONDS = 1.0
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP for clients that send a whole request in time; others lose their connection."""
+    """HTTP, with a time limit for sending a request; slow clients are disconnected."""
 
     def connection_made(self, transport: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Start the clock with the connection."""
@@ -39,7 +39,7 @@ class TimedProtocol(H11Protocol):
         self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or has too long an address, in the form of all other errors."""
+        """Answer what is not HTTP, or has too long a URL, in the form of all other errors."""
         facts = {"title": "Bad Request", "status": 400, "code": "bad_request", "detail": msg, "error": msg}
         body = json.dumps(facts).encode()
         head = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/problem+json\r\n"
@@ -94,7 +94,7 @@ class ViewServer:
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1,
-            # Beyond these, also a connection is refused; the guard refuses requests before.
+            # Beyond this number, even connections are refused; the guard refuses requests earlier.
             limit_concurrency=4 * MAX_REQUESTS,
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
@@ -102,7 +102,7 @@ class ViewServer:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The URL of the page."""
         return f"http://{self._host}:{self.port}/{self.secret}/"
 
     def run(self) -> None:
@@ -118,7 +118,7 @@ class ViewServer:
         return serve_in_thread(self.run, self._server, "jinx view")
 
     def stop(self) -> None:
-        """End the server; open requests have a second."""
+        """Stop the server; open requests get one more second."""
         self._server.should_exit = True
 
     def _touch(self) -> None:
@@ -153,12 +153,12 @@ def bound(host: str, port: int) -> socket.socket:
         OSError: The port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends each packet at once; otherwise every answer waits for 40 ms.
+    # If the protocol is named, asyncio sends each packet at once; otherwise every answer is delayed by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Browsers and clients that are told the address may connect at once.
+        # Listen now, so that browsers and clients can connect as soon as they are given the address.
         listener.listen()
     except OSError as error:
         listener.close()
@@ -167,7 +167,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def machine_names() -> tuple[str, ...]:
-    """The names and addresses of this machine, the one that others most likely know first."""
+    """The names and addresses of this machine; the one that others most likely know comes first."""
     host = socket.gethostname()
     with suppress(OSError):
         found = [str(address[0]) for *_, address in socket.getaddrinfo(host, None)]
@@ -176,25 +176,25 @@ def machine_names() -> tuple[str, ...]:
 
 
 def addressed(host: str, names: Sequence[str] = ()) -> tuple[str, frozenset[str]]:
-    """How clients address a server: the host of its address, and all names that Host headers may have.
+    """How clients address a server: the host in its URL, and all names that Host headers may contain.
 
     Args:
         host: The interface that it listens on.
         names: Other names, such as that of a proxy; the first one becomes the host.
     """
-    # A server that listens everywhere is addressed by the names of its machine.
+    # A server that listens on all interfaces is addressed by the names of its machine.
     own = machine_names() if host in _EVERYWHERE else (host,)
     known = LOCAL_NAMES | {_in_url(name).lower() for name in (*own, *names)}
     return _in_url(names[0] if names else own[0]), known
 
 
 def _in_url(host: str) -> str:
-    """A host as addresses and Host headers write it."""
+    """A host as URLs and Host headers write it."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def ssh_line(port: int, environment: Callable[[str], str | None] = os.environ.get) -> str | None:
-    """The command that forwards the port to the machine of someone who came over ssh; None for anyone else."""
+    """The command that forwards the port for a user who is connected over ssh; None for anyone else."""
     if not environment("SSH_CONNECTION"):
         return None
     user, host = environment("USER") or "USER", socket.gethostname()

@@ -1,4 +1,4 @@
-"""One dataset of the command line as the page sees it: columns, rows, samples and values."""
+"""A dataset from the command line as the page sees it: columns, rows, samples and values."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _RAW_CHARACTERS = 200_000
 
 
 class ShownDataset:
-    """A dataset with everything that was computed for the page.
+    """A dataset, with everything that was computed for its page.
 
     Args:
         dataset: The dataset.
@@ -58,12 +58,12 @@ class ShownDataset:
         }
 
     def _has_media(self) -> bool:
-        """Whether the first samples have pictures, sound or video, so that a grid shows more than a table."""
+        """Whether the first samples contain images, sound or video, so that a grid shows more than a table."""
         rows = [json.dumps(self._row(index)) for index in range(min(_LOOKED_AT, len(self)))]
         return any('"$": "bytes", "type": "' in row for row in rows)
 
     def page(self, query: Query, start: int, count: int) -> dict[str, Any]:
-        """Rows of a query, how many it has, and whether the search for its word is done."""
+        """Rows of a query, their total number, and whether the search for its word is done."""
         samples, total, is_complete = self.selections.page(query, max(0, start), max(0, min(count, MAX_PAGE)))
         rows = [self._row(sample) for sample in samples]
         return {"rows": rows, "total": total, "complete": is_complete}
@@ -75,7 +75,7 @@ class ShownDataset:
             return {"sample": index, "error": str(error)[:500]}
 
     def sample(self, index: int) -> dict[str, Any]:
-        """All of a sample but its binary values.
+        """All of a sample except its binary values.
 
         Raises:
             IndexError: The sample does not exist.
@@ -84,7 +84,7 @@ class ShownDataset:
         return {"sample": index, "row": row_of(sample, SAMPLE), "raw": self._raw(index)}
 
     def _raw(self, index: int) -> str:
-        """The stored line, or what `jinx cat` would print for a sample that has none."""
+        """The stored line, or what `jinx cat` would print for a sample without one."""
         try:
             text = self._stored[index].raw()
         except (TypeError, AttributeError):
@@ -92,7 +92,7 @@ class ShownDataset:
         return text[: 4 * _RAW_CHARACTERS].decode(errors="replace").rstrip("\n")[:_RAW_CHARACTERS]
 
     def texts(self, index: int) -> "Mapping[str, Any]":
-        """A sample of which binary values are only their first bytes.
+        """A sample with only the first bytes of its binary values.
 
         Raises:
             IndexError: The sample does not exist.
@@ -112,7 +112,7 @@ class ShownDataset:
         return value_at(only[index].get(name), path[1:])
 
     def binary(self, index: int, path: Path) -> Binary:
-        """The bytes at a path of a sample; the last ones stay in memory, as videos are read in parts.
+        """The bytes at a path of a sample; the last ones stay in memory, because videos are read in parts.
 
         Raises:
             KeyError: There are no bytes there.
@@ -123,7 +123,7 @@ class ShownDataset:
         data = self.value(index, path)
         if not isinstance(data, bytes):
             raise KeyError(f"{'.'.join(map(str, path))} is not bytes")
-        # A browser asks for parts of large values, and keeps small ones itself.
+        # A browser requests large values in parts, and caches small ones itself.
         if len(data) > SENT_AS_STORED:
             self._values.put((index, path), data)
         return data
@@ -162,7 +162,7 @@ class ShownDataset:
 
 
 def path_of(text: str) -> Path:
-    """A path in an address: a JSON list of names and numbers.
+    """The path in a URL: a JSON list of names and numbers.
 
     Raises:
         KeyError: It is something else.
@@ -178,7 +178,7 @@ def path_of(text: str) -> Path:
 
 
 def _with_heads(dataset: Reader) -> Reader:
-    """The samples with only the first bytes of each binary value, which say what it is."""
+    """The samples with only the first bytes of each binary value, which show its type."""
     try:
         return dataset._derive(rows=dataset._reopened(value_head=HEAD_BYTES))
     except (JinxError, TypeError, OSError):  # columns in memory, or files that were replaced

@@ -1,4 +1,4 @@
-"""Small pictures of large images, made in child processes that have little memory and little time."""
+"""Thumbnails of large images, made in child processes with little memory and little time."""
 
 import queue
 import struct
@@ -71,7 +71,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ask(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
-    """The answer of a child; None if it found the image damaged or did not answer in time."""
+    """The answer of a child; None if the child found the image damaged, or did not answer in time."""
     if process.stdin is None or process.stdout is None:
         return None
     timer = threading.Timer(_SECONDS, process.kill)
@@ -81,7 +81,7 @@ def _ask(process: subprocess.Popen[bytes], data: bytes) -> bytes | None:
         process.stdin.write(data)
         process.stdin.flush()
         return _read(process.stdout)
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return None
     finally:
         timer.cancel()
@@ -112,22 +112,22 @@ def _serve() -> None:
 
 
 def _thumbnail(data: bytes) -> bytes:
-    """A small JPEG, or nothing if the image is damaged."""
+    """A small JPEG, or empty bytes if the image is damaged."""
     import io
 
     from PIL import Image
 
     from jinx._dataset.display import on_white
 
-    Image.MAX_IMAGE_PIXELS = _MAX_PIXELS // 2  # twice as many are an error
+    Image.MAX_IMAGE_PIXELS = _MAX_PIXELS // 2  # twice this limit is an error
     try:
         with Image.open(io.BytesIO(data)) as image:
-            # JPEG decodes only as much as a small picture needs.
+            # Decode only as much of a JPEG as a thumbnail needs.
             image.draft("RGB", (_PIXELS, _PIXELS))
             image.thumbnail((_PIXELS, _PIXELS))
             out = io.BytesIO()
             on_white(image).save(out, "JPEG", quality=80)
-    except Exception:  # noqa: BLE001 - decoders raise anything
+    except Exception:  # noqa: BLE001 - decoders may raise anything
         return b""
     return out.getvalue()
 

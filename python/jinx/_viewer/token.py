@@ -1,4 +1,4 @@
-"""The token of a server that is open to other machines: in a file that only its owner reads."""
+"""The token of a server that other machines can reach, stored in a file that only its owner can read."""
 
 import hmac
 import os
@@ -12,7 +12,7 @@ _LEAST_TOKEN = 16
 
 
 def read_token(path: Path) -> str:
-    """The token in a file, which is made if it does not exist.
+    """The token in a file; the file is created if it does not exist.
 
     Raises:
         ValueError: The token is too short, or others may read the file.
@@ -30,5 +30,5 @@ def read_token(path: Path) -> str:
 
 
 def secret_path(token: str) -> str:
-    """The secret part of an address, which does not tell the token and is the same whenever a server starts."""
+    """The secret part of a URL: it does not reveal the token, and is the same whenever a server starts."""
     return hmac.new(token.encode(), b"page", sha256).hexdigest()[:32]

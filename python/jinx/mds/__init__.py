@@ -3,7 +3,7 @@
 `jinx.open` opens an MDS directory like any other dataset.
 """
 
-# `TYPE_CHECKING` is defined here instead of imported. Streaming and its dependencies are only loaded for names that
+# `TYPE_CHECKING` is defined here instead of imported. Streaming and its dependencies are loaded only for names that
 # need them.
 TYPE_CHECKING = False
 if TYPE_CHECKING:

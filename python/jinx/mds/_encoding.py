@@ -1,4 +1,4 @@
-"""Encodes Python values for MDS columns as Streaming does, with errors that say what does not fit."""
+"""Encodes Python values for MDS columns as Streaming does; errors say what does not fit."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -164,7 +164,7 @@ def _pil(value: Any) -> bytes:
 
 def _jpeg(value: Any) -> bytes:
     image = _image(value)
-    # A JPEG file that was opened by its name is written unchanged.
+    # Write a JPEG file that was opened by name unchanged.
     if image.format == "JPEG" and getattr(image, "filename", None):
         try:
             with open(image.filename, "rb") as file:  # noqa: PTH123

@@ -11,7 +11,7 @@ Source = str | os.PathLike[str]
 
 
 class _MdsReader(Dataset):
-    """The class of datasets that are made from a path."""
+    """The base class of datasets that are made from a path."""
 
     _cache: str | None = None
 

@@ -30,8 +30,8 @@ _turns = 0
 
 
 def _note(shard: _core.MdsShard) -> None:
-    """Record the use of a shard; close the one unused for longest, and sometimes shards whose files are gone."""
-    global _turns  # noqa: PLW0603 - one limit for the whole process
+    """Record the use of a shard; close the least recently used one, and sometimes shards whose files are gone."""
+    global _turns  # noqa: PLW0603 - the limit applies to the whole process
     key = id(shard)
     if key in _open:
         _open.move_to_end(key)
@@ -47,7 +47,7 @@ def _note(shard: _core.MdsShard) -> None:
 
 
 class MDSReader(_own.MDSReader):
-    """Reads the samples of one shard, raw or with samples compressed one by one (`sample::zstd`).
+    """Reads the samples of one shard: uncompressed, or with samples compressed one by one (`sample::zstd`).
 
     It is created, validated, prepared, evicted and pickled like Streaming's own reader, and gives the same samples.
     Files stay open between samples, so that only the sample itself is read. A missing file raises FileNotFoundError,
@@ -64,13 +64,13 @@ class MDSReader(_own.MDSReader):
     column_encodings: list[str]
     column_sizes: list[int | None]
     _shard: _core.MdsShard | None = None
-    _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: the reader used last
+    _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: the reader that was used last
 
     def __init__(self, dirname: str, split: str | None, *args: Any, **options: Any) -> None:
         compression = options.get("compression")
         self._sample_compression = compression if compression and compression.startswith(_SAMPLE) else None
         if self._sample_compression:
-            # Streaming treats such a shard as raw: there is nothing to prepare.
+            # Streaming treats such a shard as uncompressed, so there is nothing to prepare.
             options["compression"] = None
         base: Any = super()
         base.__init__(dirname, split, *args, **options)
@@ -116,7 +116,7 @@ class MDSReader(_own.MDSReader):
         """A sample's bytes as a dict."""
         return self._handle().decode(data)
 
-    def set_up_local(self, listing: set[str], safe_keep_zip: bool) -> int:  # noqa: FBT001 - Streaming's signature
+    def set_up_local(self, listing: set[str], safe_keep_zip: bool) -> int:  # noqa: FBT001 - Streaming's own signature
         """Make the local files consistent; returns the bytes that are present.
 
         If both forms are present and the compressed one need not be kept, it is removed. (Streaming removes the raw

@@ -60,8 +60,8 @@ def listed_shards(dataset: Reader, root: _core.Rows) -> list[list[dict[str, Any]
     Raises:
         MismatchError: The index was changed or replaced since it was opened.
     """
-    texts = [_text(os.path.join(directory, INDEX), dataset) for directory in root.paths]  # noqa: PTH118 - also URLs
-    root.base_ids()  # compares the files of the indexes
+    texts = [_text(os.path.join(directory, INDEX), dataset) for directory in root.paths]  # noqa: PTH118 - may be URLs
+    root.base_ids()  # checks that the index files are unchanged
     return [json.loads(text)["shards"] for text in texts]
 
 

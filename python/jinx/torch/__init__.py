@@ -2,7 +2,7 @@
 
 from jinx._optional import require
 
-require("torch", extra="torch", what="jinx.torch")  # checked before the modules that import torch
+require("torch", extra="torch", what="jinx.torch")  # before importing modules that import torch
 
 from jinx.torch._collate import collate  # noqa: E402
 from jinx.torch._elastic_loader import ElasticLoader  # noqa: E402

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _DONE = object()
-# How long a full queue waits before it checks whether the consumer is gone.
+# How long to wait on a full queue before checking whether the consumer is gone.
 _LOOK_SECONDS = 0.1
 
 

@@ -1,4 +1,4 @@
-"""The order of an epoch whose neighbours are read together: `shuffle="blocks"`."""
+"""The order of an epoch in which neighbouring samples are read together: `shuffle="blocks"`."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from jinx._dataset.selection import BlockOrder, block_order
 
 
 def required_order(shuffle: Any) -> bool:
-    """Whether `shuffle` asks for blocks.
+    """Whether `shuffle` requests blocks.
 
     Raises:
         ValueError: It is another string.

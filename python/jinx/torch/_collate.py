@@ -1,4 +1,4 @@
-"""Collates samples to a batch: stacks values of one shape, and lists all others."""
+"""Collates samples into a batch: stacks values of the same shape, and lists all others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -128,7 +128,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         order = seed if shuffle and not in_blocks else None
         self._seed_of_blocks = seed if in_blocks else None
         if tokens_per_batch is None:
-            # Each sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
+            # Treat each sample as a pack, so that ranks and batch sizes may change in the middle of an epoch.
             plan = make_plan(np.ones(len(dataset), dtype=np.uint32), 1, strategy="next_fit", seed=order)
         else:
             plan = _plan_of_tokens(dataset, tokens_per_batch, order)
@@ -158,7 +158,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         return (batch for batch in super().__iter__() if batch is not None)
 
     def _batches(self, schedule: Any) -> Iterator[list[list[int]]]:
-        """The batches of a schedule; where this rank has no pack, one of the first packs is used again.
+        """The batches of a schedule; if this rank has no pack in one, one of its first packs is used again.
 
         Which one depends on the place in the epoch's order only, so that it is the same after a resumption and for any
         number of ranks.

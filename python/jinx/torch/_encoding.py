@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _IMAGES = ("images", "image")
 IGNORED = -100
-# One number for each token, or one for each axis and token.
+# One number per token, or one per axis and token.
 _POSITION_SHAPES = (1, 2)
 
 
@@ -114,7 +114,7 @@ class Encoding:
         return 0 if self._encoder is None else self._encoder.pad_id
 
     def __call__(self, samples: Sequence[tuple[int, Any]]) -> list[TrainingSample | Exception]:
-        """The training samples; in place of a failed sample, the error that names its position.
+        """The training samples; a failed sample is replaced by an error that names its position.
 
         Args:
             samples: For each sample (position, sample or the error of reading it).
@@ -128,7 +128,7 @@ class Encoding:
                 outcomes[i] = self._finished(self._made(position, sample, None if encoded is None else next(encoded)))
             except MemoryError:
                 raise
-            except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
+            except Exception as error:  # noqa: BLE001 - the loop handles it according to on_error
                 outcomes[i] = at_sample(error, position)
         return outcomes
 
@@ -170,7 +170,7 @@ class Encoding:
 
 
 def positions_of(position_fn: Callable[[TrainingSample], Any], sample: TrainingSample) -> npt.NDArray[np.int64]:
-    """The positions that a function of the user returns for a sample.
+    """The positions that a user function returns for a sample.
 
     Raises:
         ValueError: The function returned anything except integers of shape (tokens,) or (axes, tokens).

@@ -24,7 +24,7 @@ from jinx.torch._loader_plan import required
 __all__ = ["Loader"]
 
 _VERSION = 4
-# The maximum of epochs and of numbers of batches.
+# The maximum number of epochs and of batches.
 _LARGEST = 2**64 - 1
 _OF_LOADER = ("batch_size", "shuffle", "sampler", "remainder", "seed")
 _MEMBERS = {"version", "epoch", "batches", "generator", "dataset", *_OF_LOADER}
@@ -167,9 +167,9 @@ class Loader:
         for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth, ahead):
             samples = self._checked(outcomes)
             batch = self._finished(samples) if samples else None
-            # The batch is counted only now: a batch that raised was not received, and the next loader begins with it.
+            # Count the batch only now: a batch that raised was not received, and the next loader begins with it.
             delivered += 1
-            self._delivered = delivered  # of the loop that was last to receive one, if there are several
+            self._delivered = delivered  # by the loop that received a batch last, if there are several
             if samples:
                 yield batch
         self.epoch += 1
@@ -240,7 +240,7 @@ class Loader:
     def _most_batches(self) -> int:
         try:
             return len(self)
-        except TypeError:  # only the sampler knows when it ends
+        except TypeError:  # only the sampler knows its length
             return _LARGEST
 
     def _require_generator(self, state: Any) -> None:
@@ -264,7 +264,7 @@ class Loader:
         order: Iterable[int]
         if self.sampler is not None:
             order = self.sampler
-        elif not self.shuffle or not len(self.dataset):  # torch shuffles no empty dataset
+        elif not self.shuffle or not len(self.dataset):  # torch cannot shuffle an empty dataset
             order = range(len(self.dataset))
         elif self.generator is not None:
             order = RandomSampler(self.dataset, generator=self.generator)

@@ -108,7 +108,7 @@ def left_out_by(plan: PackPlan) -> str | None:
 
 
 def _require_sizes(planned: Mapping[str, Any], current: Mapping[str, Any], where: str) -> None:
-    """Refuse a plan that was made from other sizes than its dataset holds now."""
+    """Refuse a plan that was made from sizes other than those that its dataset has now."""
     for name, column in current.items():
         differs = planned[name] != column
         if differs.any():

@@ -33,7 +33,7 @@ class MRope:
     def __init__(self, image_token: int, image_rule: str = "qwen-vl") -> None:
         rule = parse_image_rule(image_rule)
         if not isinstance(rule, PatchesRule):
-            raise ValueError(  # noqa: TRY004 - the rule is a text
+            raise ValueError(  # noqa: TRY004 - the rule is a string
                 f"MRope needs the grid of patches of a rule qwen-vl:..., not {image_rule!r}"
             )
         self.image_token = image_token
@@ -66,7 +66,7 @@ class MRope:
         return positions
 
     def _grid(self, image: Any) -> tuple[int, int]:
-        """Rows and columns of tokens."""
+        """The number of rows and columns of tokens."""
         wide, high = self._rule.resized(*size_of(image))
         unit = self._rule.patch * self._rule.merge
         return high // unit, wide // unit

@@ -30,7 +30,7 @@ class Tally:
     dropped: int = 0
     skipped: int = 0
     empty: int = 0
-    # The number of truncated samples that the plan already cuts.
+    # The number of truncated samples that the plan already truncates.
     cut_as_planned: int = 0
 
     def add(self, other: "Tally") -> None:
@@ -60,7 +60,7 @@ class Tally:
             warnings.warn(". ".join(losses), stacklevel=4)
 
     def warn_of_first_loss(self, where: str) -> None:
-        """Warn that something was left out, if it is unknown when all samples have been requested."""
+        """Warn that something was left out, if that was not known when all samples were requested."""
         if self.has_losses():
             what = "was left out" if self.dropped else "lost its end"
             warnings.warn(
@@ -109,7 +109,7 @@ class Fitting:
                 shortened = self._shortened(sample, left, tally)
                 if shortened is None:
                     continue
-                sample, size = shortened, left  # noqa: PLW2901 - the shorter one
+                sample, size = shortened, left  # noqa: PLW2901 - use the shortened sample
             left -= size
             kept.append(sample)
         tally.packs += 1
@@ -130,7 +130,7 @@ class Fitting:
             )
             error.sample = sample.position
             raise error
-        # An image whose tokens are cut off could not be matched with them.
+        # An image whose tokens are cut off would no longer match them.
         if self.oversize == "drop" or not left or sample.images:
             tally.dropped += 1
             return None

@@ -1,4 +1,4 @@
-"""Options that the loaders of packs share: how samples become tokens, and packs become batches."""
+"""Options that the loaders of packs share: how samples become tokens, and how packs become batches."""
 
 import operator
 import os
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
 
 Collate = Callable[[Sequence[Sequence[TrainingSample]]], Any]
-# For each pack, the positions of its samples, each with the sample or the error of reading it.
+# For each pack, the positions of its samples, each with the sample or the error from reading it.
 Read = list[list[tuple[int, Any]]]
 
-# Token ids are int64.
+# The limit of token ids, which are int64.
 _IDS = 2**63
 _ENCODER = ("tokenizer", "chat_template", "image_rule", "image_token", "text_column")
 
@@ -144,7 +144,7 @@ def pack_maker(
 
 
 def _axes(position_fn: Callable[[TrainingSample], Any] | None) -> tuple[int, ...]:
-    """The shape of one token's position; a batch of filler packs has the same shape."""
+    """The shape of a token's position, which a batch of filler packs also has."""
     if position_fn is None:
         return ()
     nothing = np.zeros(0, dtype=np.int64)

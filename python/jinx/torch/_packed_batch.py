@@ -59,7 +59,7 @@ class PackedCollator:
                 positions[..., r, :used] = self._positions(row, sizes)
                 sequences[r, :used] = np.repeat(np.arange(number + 1, number + 1 + len(row)), sizes)
             number += len(row)
-            # Padding is a separate sequence for kernels that take cu_seqlens.
+            # For kernels that take cu_seqlens, padding is a sequence of its own.
             positions[..., r, used:] = np.arange(width - used)
             lengths += [*sizes, width - used]
         bounds = np.concatenate([[0], np.cumsum([length for length in lengths if length])]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""`jinx.torch.PackedDataset`: packs by number, for trainers that bring their own loader."""
+"""`jinx.torch.PackedDataset`: packs by number, for trainers that have their own loader."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack

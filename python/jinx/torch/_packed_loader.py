@@ -203,7 +203,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return self._told(super().__iter__())
 
     def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yields the batches; warns about losses at the end, or when the loop stops early."""
+        """Yields the batches, and warns about losses at the end or when the loop stops early."""
         plan, before = self._plan, replace(self._tally)
         try:
             yield from batches
@@ -254,7 +254,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return batch  # pyright: ignore[reportUnknownVariableType]
 
     def _labels_of_step(self, step: int) -> int | None:
-        """The plan gives the count for all ranks, so that they need not communicate."""
+        """The number of labels in a step over all ranks; it comes from the plan, so that ranks need not communicate."""
         if self._labels_of_packs is None:
             return None
         every = self._active.step_packs(step // self._active.accumulation)
@@ -293,7 +293,7 @@ def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
         return None
     require_one_way_of_counting([dataset])
     counts = dataset.column(_LABELS)
-    # The column is a list, so some value is not a number.
+    # The column is a list, so some value in it is not a number.
     lacking = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(n) for n in counts])
     if lacking.any():
         raise InvalidError(

@@ -114,7 +114,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
                 return
             packs = self._packs(buffer, number)
             full = [pack for pack in packs if not incoming or self._is_full(pack)]
-            # A buffer without a full pack would never get one.
+            # If no pack is full, no later samples can fill one, so all packs are given out.
             given = full or packs
             taken = {id(sample) for pack in given for sample in pack}
             buffer = [sample for sample in buffer if id(sample) not in taken]
@@ -196,7 +196,7 @@ def _require_source(source: Any) -> None:
 
 
 class _Columns:
-    """Stands in for the dataset of an `Encoding` of a stream: column names, and no files with counted lengths."""
+    """Stands for the dataset in an `Encoding` of a stream: it has column names, but no files with counted lengths."""
 
     _definition: Mapping[str, Any] | None = None
 

@@ -1,4 +1,4 @@
-"""Workers of a `DataLoader` send which samples a batch has, and the training process reads them."""
+"""DataLoader workers only send which samples a batch contains, and the training process reads them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, overload
@@ -12,7 +12,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._urls import is_url
 
 _Collate = Callable[[Sequence[Any]], Any]
-# Those of this process by their keys: a batch from a worker names the one that it is of.
+# The objects of this process by key: a batch from a worker contains the key.
 _known: "WeakValueDictionary[str, References]" = WeakValueDictionary()
 
 
@@ -61,12 +61,12 @@ class References(torch.utils.data.Dataset[Any]):
         return self.dataset[index]
 
     def __getitems__(self, indices: Sequence[int]) -> "Referenced":
-        """The samples at `indices`, of which nothing is read yet."""
+        """The samples at `indices`; nothing is read yet."""
         return Referenced(self, list(indices))
 
 
 class Referenced(Sequence[Any]):
-    """The samples of a batch, read when they are first looked at; `batch` sends their positions instead."""
+    """The samples of a batch, read when they are first accessed; `batch` sends their positions instead."""
 
     def __init__(self, references: References, indices: list[int]) -> None:
         self._references = references
@@ -86,17 +86,17 @@ class Referenced(Sequence[Any]):
         return self._samples[index]
 
     def batch(self, collate_fn: _Collate) -> Any:
-        """What a worker sends: the batch, or what the training process makes it of."""
+        """What a worker sends: the batch, or the call with which the training process makes it."""
         references = self._references
         collate_fn = references.collate_fn or collate_fn
         if references._by_position and torch.utils.data.get_worker_info() is not None:
-            # A function of the user is not sent: the training process has it.
+            # A user function is not sent: the training process has it already.
             return _Sent(references._key, self._indices, None if references.collate_fn else collate_fn)
         return collate_fn(self[:])
 
 
 class _Sent:
-    """A batch on its way: its pickle is a call that reads it."""
+    """A batch in transit: its pickle is a call that reads the batch."""
 
     def __init__(self, key: str, indices: list[int], collate_fn: _Collate | None) -> None:
         self._arguments = key, indices, collate_fn
@@ -106,12 +106,12 @@ class _Sent:
 
 
 def _read(key: str, indices: list[int], collate_fn: _Collate | None) -> Any:
-    """The batch; or its error, in the form in which a `DataLoader` raises those of its workers and goes on."""
+    """The batch; or its error, in the form in which a `DataLoader` raises its workers' errors and continues."""
     try:
         references = _found(key)
         make = cast("_Collate", references.collate_fn or collate_fn)
         return make(references.dataset.take(indices))
-    except Exception:  # noqa: BLE001 - raised by the loader
+    except Exception:  # noqa: BLE001 - the loader raises it
         return ExceptionWrapper(where="the training process, which reads for DataLoader workers")
 
 
@@ -130,7 +130,7 @@ def _is_local(dataset: Dataset) -> bool:
 
 
 def _calls_functions(dataset: Dataset) -> bool:
-    """Whether a sample is more than what files hold: Python makes some of it."""
+    """Whether a sample depends on functions, and not only on files: Python makes some of it."""
     if dataset._transforms or dataset._decoders:
         return True
     definition = dataset._definition

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jinx._pack.schedule import Balance, PackSchedule
 
 Workers = Literal["threads", "processes"]
-# The positions of each pack of a batch.
+# For each pack of a batch, the positions of its samples.
 Positions = list[list[int]]
 R = TypeVar("R")
 
@@ -187,7 +187,7 @@ class ScheduledLoader(Generic[R]):
         return self._plan.with_epoch(epoch)
 
     def _begin(self, plan: PackPlan, resume: Mapping[str, Any] | None) -> None:
-        schedule = self._schedule(resume, plan)  # a refused state changes nothing
+        schedule = self._schedule(resume, plan)  # an invalid state must change nothing
         if plan is not self._plan:
             self.__dict__.pop("_whole", None)
         self._plan = plan
@@ -232,7 +232,7 @@ class ScheduledLoader(Generic[R]):
             yield self._in_pinned(result) if self.pin_memory and torch.cuda.is_available() else result
 
     def _blocks(self, schedule: "PackSchedule") -> tuple[list[int], int, int, int, int] | None:
-        """The blocks that an epoch is read by, for `Batches`."""
+        """The blocks in which an epoch is read, for `Batches`."""
         del schedule
         return None
 
@@ -258,8 +258,8 @@ class ScheduledLoader(Generic[R]):
                         raise result.error
                     yield result
             finally:
-                # An error keeps the iterator alive, and torch would report its worker again at any point of the
-                # program.
+                # An exception keeps the iterator alive, so that torch could report its worker's death at any later
+                # point of the program.
                 iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
@@ -312,7 +312,7 @@ class _ReadInProcess(TorchDataset[Any]):
         self._make = make
 
     def __getstate__(self) -> tuple[bytes, Callable[[Read], Any]]:
-        # The dataset is opened with the first batch, which can pass on the error: an error at startup would end the
+        # The dataset is opened with the first batch, where an error can be passed on; an error at startup would end the
         # process.
         return pickle.dumps(self._dataset), self._make
 
@@ -323,27 +323,27 @@ class _ReadInProcess(TorchDataset[Any]):
         try:
             dataset = self._opened
             return self._make(self._together(dataset, packs) or [self._read(dataset, pack) for pack in packs])
-        except Exception as error:  # noqa: BLE001 - raised in the loop
+        except Exception as error:  # noqa: BLE001 - raised again in the loop
             return _Failed(error)
 
     @property
     def _opened(self) -> Dataset:
         if "_dataset" not in self.__dict__:
-            self._dataset = pickle.loads(self._pickled)  # noqa: S301 - what this program has pickled
+            self._dataset = pickle.loads(self._pickled)  # noqa: S301 - pickled by this program
         return self._dataset
 
     def _together(self, dataset: Dataset, packs: Positions) -> list[list[tuple[int, Any]]] | None:
-        """The samples of all packs, read by one call; None if one of them cannot be read."""
+        """The samples of all packs, read with one call; None if any of them cannot be read."""
         try:
             samples = iter(dataset.take(list(itertools.chain.from_iterable(packs))))
-        except Exception:  # noqa: BLE001 - found out sample by sample
+        except Exception:  # noqa: BLE001 - reported sample by sample
             return None
         return [[(position, next(samples)) for position in pack] for pack in packs]
 
     def _read(self, dataset: Dataset, pack: list[int]) -> list[tuple[int, Any]]:
         try:
             return list(zip(pack, dataset.take(pack), strict=True))
-        except Exception:  # noqa: BLE001 - found out below, sample by sample
+        except Exception:  # noqa: BLE001 - reported below, sample by sample
             return [(position, self._one(dataset, position)) for position in pack]
 
     def _one(self, dataset: Dataset, position: int) -> Any:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from jinx_pipeline.sample.roles import Roles
     from jinx_pipeline.sample.validators import DialogShape, MediaCounts, MediaExist, RequiredColumns, ValidationError
 
-# The module of each name, imported on first use: workers import this package too, and need little of it.
+# The module of each name. It is imported on first use: workers import this package too, and need few of the names.
 _HOMES = {
     "Aggregator": "jinx_pipeline.operators",
     "BadRowsWarning": "jinx_pipeline.dataset",

@@ -39,7 +39,7 @@ def simhash(texts: object, tokens: str, window: int, lowercase: bool, threads: i
     """A uint64 for each text."""
 
 def near_simhashes(hashes: bytes, blocks: int, distance: int) -> bytearray:
-    """The lowest position in the group of each hash, little-endian u64."""
+    """For each hash, the lowest position in its group, as little-endian u64."""
 
 @final
 class NgramIndex:
@@ -49,7 +49,7 @@ class NgramIndex:
     def add(self, texts: object, first: int, threads: int) -> None:
         """Adds the n-grams of texts, numbered from `first` on."""
     def find(self, texts: object, threads: int) -> bytearray:
-        """For each text, the number of an added text that shares an n-gram, and its place, little-endian u64."""
+        """For each text, the number of an added text that shares an n-gram, and its position, as little-endian u64."""
 
 @final
 class LanguageModel:

@@ -1,4 +1,4 @@
-"""A recipe whose requests to language models are sent as files of the Batch API: collects them, and takes answers."""
+"""Recipes whose requests to language models go into Batch API files: collects the requests, and reads the answers."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ from jinx_pipeline.run import Run
 
 @dataclass(frozen=True)
 class BatchState:
-    """What a batch has, and what it waits for.
+    """How many requests a batch has, and how many are still waiting for answers.
 
     Attributes:
         folder: Its directory.
@@ -41,7 +41,7 @@ class BatchState:
 
 
 def collect(recipe: Recipe) -> list[BatchState]:
-    """Take the answers that have come, and write the requests that still wait, for each directory of a recipe.
+    """Read the answers that have arrived, and write the requests that still wait, for each directory of a recipe.
 
     Nothing is sent, and the output and tables of the recipe are not written.
 
@@ -67,13 +67,13 @@ def collect(recipe: Recipe) -> list[BatchState]:
 
 
 def _settings(operator: Operator) -> Settings | None:
-    """How an operator asks a service; None if it asks none."""
+    """The settings with which an operator asks a service; None if it does not ask any."""
     given = operator.parameters.get("model_params")
     return Settings(**given) if operator.sends_requests and isinstance(given, Mapping) else None
 
 
 def _take(settings: Settings) -> tuple[int, list[str]]:
-    """Keep the answers in the files of a directory; returns their number, and why lines were not taken."""
+    """Store the answers in the files of a directory; returns their number, and why lines were skipped."""
     client = client_of(Path(str(settings.directory)).absolute())
     service = Service("", "", settings)
     client.spent(is_due=True)
@@ -86,7 +86,7 @@ def _take(settings: Settings) -> tuple[int, list[str]]:
 
 
 def _run(recipe: Recipe) -> int:
-    """Run a recipe without its output, and write down what would be asked; returns the samples that wait."""
+    """Run a recipe without its output, and record its requests; returns how many samples are waiting."""
     with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         work_dir = str(Path(folder) / "work")
         options = replace(recipe.options, work_dir=work_dir, stop_after_bad=None, max_bad_rows=1 << 60)
@@ -97,16 +97,16 @@ def _run(recipe: Recipe) -> int:
 
 
 class UnwrittenTable(TableUpsert):
-    """A table to which nothing is written: a batch is collected from a run that is done again."""
+    """A table to which nothing is written, because a batch is collected from a run that is repeated later."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """The batch as it is."""
+        """The batch, unchanged."""
         del ctx
         return batch
 
 
 def _collecting(step: Step) -> Step:
-    """A step that writes down what it would ask, and writes no rows to tables."""
+    """A step that records its requests, and writes no rows to tables."""
     if isinstance(step.operator, TableUpsert):
         return replace(step, operator=UnwrittenTable(**step.operator.parameters))
     settings = _settings(step.operator)

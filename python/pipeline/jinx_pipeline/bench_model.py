@@ -16,9 +16,9 @@ from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Recipe
 
-# A share of the time above which something limits an operator.
+# Thresholds for what limits an operator: the share of time that the model is busy, and the share spent waiting.
 _BUSY, _WAITS = 0.9, 0.1
-# The samples that load a model and warm it up, before the time is taken.
+# The number of samples that load a model and warm it up before the measurement.
 _WARM_UP: Final = 8
 
 
@@ -50,7 +50,7 @@ class ModelUse:
 
     @property
     def limit(self) -> str:
-        """What limits it, and what may help."""
+        """What limits the operator, and what may help."""
         other = 1 - self.running - self.waiting
         if self.running >= _BUSY:
             return "the model: another device, dtype, autocast or compile helps"
@@ -95,7 +95,7 @@ def measure(recipe: Recipe, *, samples: int, threads: int | None, device: str) -
         forget_results()
         before, started = replace(TIMES), time.perf_counter()
         _reset_peak()
-        batch = Batch(batch.to_samples(stats=False), roles=recipe.roles)  # media are read and decoded again
+        batch = Batch(batch.to_samples(stats=False), roles=recipe.roles)  # so that media are read and decoded again
         count = len(batch)
         batch = runner.run(batch, ctx)
         seconds = max(time.perf_counter() - started, 1e-9)

@@ -26,7 +26,7 @@ from jinx_pipeline.sample.validators import Validator
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The largest batch of `take`.
+# The maximum batch size of `take`.
 _MAX_TAKE_ROWS = 1024
 
 PathLike = str | os.PathLike[str]
@@ -81,8 +81,7 @@ class Dataset:
         if sources is None:
             sources = (SourceSpec(_written(source)),)
             if resolved_roles.media_root is None:
-                # The path of a temporary file does not show where the media are, so samples in memory may name any
-                # file.
+                # A temporary file's path does not show where the media are, so samples in memory may name any file.
                 resolved_roles = replace(resolved_roles, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, resolved_roles, (), validators=tuple(validators)))
 
@@ -198,7 +197,7 @@ class Dataset:
         self.export(path, **options)
         return jinx.open(path)
 
-    # Methods with the names of Hugging Face and Data-Juicer.
+    # Methods named as in Hugging Face Datasets and Data-Juicer.
 
     def filter(self, condition: "Operator | str | Callable[[Any], Any]") -> Self:
         """The dataset with a filter at the end.
@@ -325,7 +324,7 @@ class Dataset:
         order = mixture_order(sources, rows, self.recipe.options.seed)
         return samples, np.arange(len(samples)) if order is None else order
 
-    # Methods about the input.
+    # Methods that describe the input.
 
     def input(self) -> "jinx.Dataset":
         """The dataset before any operator."""
@@ -419,11 +418,11 @@ def _bad_rows_message(result: RunResult) -> str:
 
 
 def _named(source: "PathLike | SourceSpec") -> SourceSpec:
-    """A source with an absolute path, which does not depend on the working directory."""
+    """A source with an absolute path, so that it does not depend on the working directory."""
     spec = source if isinstance(source, SourceSpec) else SourceSpec(os.fsdecode(source))
     if "://" in spec.path or not spec.path:
         return spec
-    return replace(spec, path=os.path.abspath(spec.path))  # noqa: PTH100 - it may be a pattern
+    return replace(spec, path=os.path.abspath(spec.path))  # noqa: PTH100 - the path may be a pattern
 
 
 def _sources(source: Any) -> tuple[SourceSpec, ...] | None:
@@ -451,7 +450,7 @@ def _written(source: Any) -> str:
     if isinstance(source, jinx.Dataset) and not source._transforms:
         source.save(path)
     elif type(source).__module__.startswith("ray.data."):
-        jinx.convert(getattr(source, "iter_rows")(), path)  # noqa: B009 - of an optional package
+        jinx.convert(getattr(source, "iter_rows")(), path)  # noqa: B009 - the class is from an optional package
     else:
         jinx.convert(source, path)
     return path

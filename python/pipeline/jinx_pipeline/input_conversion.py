@@ -23,7 +23,7 @@ from jinx_pipeline.store.mirror import fetched, is_remote, mirrored, remove_loca
 from jinx_pipeline.worker.convert_work import ConvertWork
 
 _NODE = "convert"
-# The run stops after this many failures of a piece, because no piece can be left out.
+# The run stops after a piece has failed this many times, because no piece can be left out.
 _STRIKES = 5
 
 
@@ -31,7 +31,7 @@ class _Pieces:
     """The `engines.driver.Streams` of pieces: the `ConvertWork` knows its pieces, and no row can be left out."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """An empty source, since the work knows what it reads; the first row is the number of the piece."""
+        """An empty source, because the work itself knows what to read; the task's first row is its piece number."""
         return Source(), replace(task, first=task.block)
 
     def named(self, node: str, bad: BadRow) -> BadRow:
@@ -69,7 +69,7 @@ class InputConversion:
             self._convert_here(source, target, rejects)
             return
         pieces = tuple(pieces_of(source))
-        if len(pieces) < 2:  # noqa: PLR2004 - workers would only cost their start
+        if len(pieces) < 2:  # noqa: PLR2004 - a worker costs more than it saves
             jinx.convert(source, target, overwrite=True, on_error="skip", rejects=rejects)
             return
         work = ConvertWork(source, pieces, self.threads)

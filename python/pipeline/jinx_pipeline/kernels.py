@@ -125,7 +125,7 @@ def lines(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
 
 
 def character_repetition(texts: Any, n: int, *, threads: int | None = None) -> "npt.NDArray[np.float64]":
-    """The share of the most frequent n-grams of characters among all of each text, float64 of shape (n,), from 0 to 1.
+    """The share of the most frequent character n-grams among all of a text, float64 of shape (n,), from 0 to 1.
 
     If a text has k different n-grams of which m occur more than once, the min(sqrt(k), m) most frequent ones count.
     """
@@ -154,7 +154,7 @@ def replace_links(texts: Any, replacement: str = "", *, threads: int | None = No
 def replace_characters(
     texts: Any, replacements: Mapping[str, str], *, strip: bool = False, threads: int | None = None
 ) -> list[str | None]:
-    """The texts with characters replaced; None for a text that stays as it is.
+    """The texts with characters replaced; None for a text that is unchanged.
 
     Args:
         texts: Strings.
@@ -356,7 +356,7 @@ class LanguageModel:
 
     @property
     def words(self) -> int:
-        """The number of words that it knows, including the marks `<s>`, `</s>` and `<unk>`."""
+        """The number of words that the model knows, including the marks `<s>`, `</s>` and `<unk>`."""
         return self._model.words
 
     def score(self, texts: Any, *, unit: Unit = "word", threads: int | None = None) -> "npt.NDArray[np.float64]":

@@ -1,4 +1,4 @@
-"""An open run: executes the graph of its plan, and publishes the output."""
+"""An open run: executes the graph of its plan, and publishes the outputs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -57,8 +57,8 @@ class OpenedRun:
     accepts_missing: bool = False
 
     def publish(self) -> list[Published]:
-        """Do the missing work, and publish the outputs that are missing or lack rows."""
-        # The input may just have been converted, and its operators measured.
+        """Do the missing work, and publish outputs that are missing or incomplete."""
+        # The input may just have been converted and its operators measured, which leaves freed memory behind.
         give_freed_memory_back()
         publications = publications_of(self.recipe, self.ledger)
         publications.begin()
@@ -69,10 +69,11 @@ class OpenedRun:
             self._execute(publications)
             done = publications.finish()
         except (JinxError, OSError, StoppedError):
-            # If an input was replaced, parts that show its rows may raise misleading errors, so the inputs are checked.
+            # If an input was replaced, parts that refer to its rows may raise misleading errors, so check the inputs
+            # first.
             refuse_replaced_inputs(self.inputs)
             raise
-        # The workers of a cluster stay, and their cancelled attempts may still write.
+        # The workers of a cluster keep running, and their cancelled attempts may still write.
         with suppress(OSError):
             self.ledger.sweep()
         return done
@@ -81,7 +82,7 @@ class OpenedRun:
         """Run the graph of the plan."""
         recipe, ledger, inputs = self.recipe, self.ledger, self.inputs
         plan = with_pools(recipe, plan_of(ledger))
-        # A run may be resumed on another machine.
+        # Check again, because a run may be resumed on another machine.
         refuse_impossible(recipe, lacks=self.engine.lacks, columns=None)
         engine = self.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
         folders = [Path(export.path).parent for export in recipe.exports if not is_url(export.path)]

@@ -1,4 +1,4 @@
-"""Media in the stores of finished runs that no output or table names, since their writers died or were run again."""
+"""Media in the stores of finished runs that no output or table refers to: their writers died, or ran again."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _ROWS: Final = 1000
 
 
 def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool = False) -> dict[str, int]:
-    """The media in the stores of runs that none of their outputs and tables names, with their sizes.
+    """The media in the stores of runs to which none of their outputs and tables refers, with sizes.
 
     Args:
         folders: The working directories of all runs that write to these stores; no run may begin meanwhile.
@@ -82,7 +82,7 @@ def _refuse_unfinished(recipe: Recipe, work_dir: WorkDir) -> None:
 
 
 def _values_of_dataset(path: str) -> Iterator[Any]:
-    """All values of a dataset; media that it holds are not read."""
+    """All values of a dataset, except media that it contains, which are not read."""
     dataset = jinx.open(path)
     source = source_of(dataset)
     for first in range(0, len(source), _ROWS):
@@ -112,7 +112,7 @@ def _values_of_table(sink: TableUpsert) -> Iterator[Any]:
 
 
 def _named_by(values: Iterable[Any]) -> set[str]:
-    """The digests of the media that values name, also inside of lists, mappings and texts."""
+    """The digests of the media named in values, even inside lists, mappings and texts."""
     found: set[str] = set()
     for value in values:
         if isinstance(value, str):

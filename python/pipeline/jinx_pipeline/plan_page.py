@@ -131,7 +131,7 @@ def _input(path: str) -> dict[str, Any]:
         file = Path(path)
         size = file.stat().st_size if file.is_file() else 0
         if not any(wildcard in path for wildcard in "*?[") and "://" not in path and not os.path.lexists(path):
-            jinx.open(path)  # raises an error with the nearest name
+            jinx.open(path)  # raises an error that suggests the nearest name
         return {"path": path, "converted": True, "rows": None, "bytes": size}
     dataset = jinx.open(path)
     return {"path": path, "converted": False, "rows": len(dataset), "bytes": bytes_of(dataset.info())}
@@ -142,7 +142,7 @@ def _query(query: TableQuery) -> dict[str, Any]:
 
 
 def _models(recipe: Recipe) -> list[dict[str, Any]]:
-    """The models that operators use, and those that the recipe names and no operator uses."""
+    """The models that operators use, and those in the recipe that no operator uses."""
     users: dict[Model, list[Step]] = {model: [] for model in recipe.models.values()}
     for step in recipe.steps:
         for model in step.operator.models.values():
@@ -260,9 +260,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any], requests: list[RequestEstimate
 
 
 def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
-    """Lines for the operators as they run, and for the decisions over all rows between them."""
+    """Lines for the operators in the order in which they run, and for the decisions over all rows between them."""
     lines: list[str] = []
-    origins: dict[int, int] = {}  # for each node, the source or decision that its blocks come from
+    origins: dict[int, int] = {}  # for each node, the source or decision from which its blocks come
     steps: list[int] = []
     is_chain = all(len(node["reads"]) <= 1 and not {"dropped", "failed"}.intersection(node["ports"]) for node in nodes)
     is_chain &= len([node for node in nodes if node["kind"] == "pack"]) == 1

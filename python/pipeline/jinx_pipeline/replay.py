@@ -1,4 +1,4 @@
-"""Recipes from the working directory of an earlier run: the same recipe, or that recipe for only the failed rows."""
+"""Recipes from the working directory of an earlier run: the same recipe, or one for only the failed rows."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         ChangedError: An input has changed since the run.
     """
     recipe = resolve(recipe_in(folder))
-    # The run log has positions in the rows that are read; quarantine.jsonl has row numbers of the sources.
+    # Positions in the run log refer to the rows that are read, but quarantine.jsonl has row numbers of the sources.
     with WorkDir(folder) as work_dir:
         directory = work_dir.current()
         ledger = None if directory is None else Ledger(directory)
@@ -73,12 +73,12 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
 
 
 def _refuse_changed_inputs(recipe: Recipe, plan: Plan) -> None:
-    """Refuse inputs that are not those of a plan, whose positions would name other rows.
+    """Refuse inputs other than those of a plan, because its positions would refer to other rows.
 
     Raises:
         ChangedError: An input has changed.
     """
     for source, planned in zip(recipe.sources, plan.inputs, strict=True):
-        # `content_of` leaves out what only a conversion tells.
+        # Ignore facts that only a conversion finds: `content_of` does not return them.
         if {**planned, **content_of(source.path)} != planned:
             raise ChangedError(f"{source.path} has changed since these rows failed; run the recipe again: {START_OVER}")

@@ -142,7 +142,7 @@ class Run:
                         self.accepts_missing,
                     )
                     try:
-                        # A publication that has begun is finished before blocks are added to the plan.
+                        # Finish a publication that has begun before adding blocks to the plan.
                         publications = publications_of(recipe, ledger)
                         done = opened.publish() if publications.is_pending else publications.published()
                     except LostOutputError as error:

@@ -1,4 +1,4 @@
-"""The plan of a run: made once, kept in the run log, and compared with the recipe and inputs of each later call."""
+"""The plan of a run: made once, stored in the run log, and compared with the recipe and inputs in each later call."""
 
 import json
 from collections.abc import Generator, Iterable, Sequence
@@ -69,11 +69,11 @@ def other_remedy(remedy: str) -> Generator[None]:
 
 
 class ChangedError(ValueError):
-    """Raised when the recipe, an input or the version differs from those of the run to resume; the message says how."""
+    """Raised if the recipe, an input or the version differs from that of the run to resume; the message says how."""
 
 
 def work_dir_of(recipe: Recipe) -> Path:
-    """The directory where a recipe keeps its unfinished work."""
+    """The directory in which a recipe keeps its unfinished work."""
     if recipe.options.work_dir is not None:
         return mirrored(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
@@ -98,7 +98,7 @@ def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engi
 
 
 def refuse_outputs_before_conversion(recipe: Recipe) -> None:
-    """Refuse what `new_run` would refuse about the outputs, before inputs are converted, which may take hours.
+    """Refuse outputs that `new_run` would refuse, before inputs are converted, which may take hours.
 
     Raises:
         FileExistsError: The output exists.
@@ -141,16 +141,16 @@ def refuse_equal_outputs(recipe: Recipe) -> None:
 
 
 def _place_of(path: Path) -> Path:
-    """The path of a file in its directory, to which several names may lead."""
+    """The path of a file within its directory, to which several names may lead."""
     return path.parent.resolve() / path.name
 
 
 def _sqlite_files(recipe: Recipe) -> Generator[str]:
-    """The databases that tables and queries of a recipe name, if they are files."""
+    """The databases in tables and queries of a recipe that are files."""
     queries = [source.query for source in recipe.sources if source.query is not None]
     tables = [step.operator for step in recipe.steps if isinstance(step.operator, TableUpsert)]
     for user in (*queries, *tables):
-        # A missing variable of the environment is reported where the address is used.
+        # A missing environment variable is reported where the address is used.
         with suppress(ValueError):
             address = address_of(user.database)
             if address.kind == "sqlite":
@@ -222,7 +222,7 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
 
 
 def plan_of(ledger: Ledger) -> Plan:
-    """The plan of a run, with the rows appended to its input since it began."""
+    """The plan of a run, including the rows appended to its input since it began."""
     plan = Plan.from_dict(ledger.header.plan)
     for growth in ledger.grown:
         plan = plan.grown(growth)
@@ -241,7 +241,7 @@ def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: str | Path) -> No
 
 
 def input_has_grown(recipe: Recipe, work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
-    """Whether the input has more rows at its end than the plan knows.
+    """Whether the input has more rows at its end than the plan.
 
     Raises:
         ChangedError: The input changed in another way, or the recipe has an operator that cannot take more rows.
@@ -277,7 +277,7 @@ def _needs_all_rows_at_once(recipe: Recipe, plan: Plan) -> str | None:
 
 
 def refuse_rows_in_tables(recipe: Recipe, ledger: Ledger, nodes: Iterable[PlanNode]) -> None:
-    """Refuse to do work again whose rows are in tables: a row of a sample that is left out now would stay there.
+    """Refuse to redo work whose rows are already in tables: a row whose sample is now left out would stay there.
 
     Raises:
         ChangedError: A node has written rows to a table.
@@ -302,8 +302,9 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     refuse_private_columns([grown], opened.dataset.column_names)
     if recipe.validators:
         validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
-    # What was found in the keys of the rows before does not count for all rows, and neither does what was gathered from
-    # several streams: their new rows are not at its end. Decisions stay, to be compared with the next ones.
+    # Discard what was found by comparing the keys of the old rows, because it does not hold for all rows; and what was
+    # gathered from several streams, because the new rows are not at its end. Keep decisions, to compare them with the
+    # new ones.
     graph = plan.graph
     gathered = graph.depending_on(node.id for node in graph.of_kind("gather"))
     refuse_rows_in_tables(recipe, ledger, gathered)
@@ -332,7 +333,7 @@ def _publish_facts(directory: RunDirectory, source: OpenSource, *, syncs_folder:
 
 
 def publications_of(recipe: Recipe, ledger: Ledger) -> Publications:
-    """The outputs of a run; each consists of the parts of a node of its plan."""
+    """The outputs of a run; each consists of the parts of one node in its plan."""
     plan = plan_of(ledger)
 
     def publication(number: int, export: Export) -> Publication:
@@ -347,7 +348,7 @@ def sweep_other_runs(work_dir: WorkDir) -> None:
     """Remove abandoned runs, and their leftover files next to the output."""
     for directory in work_dir.other_runs():
         plan = _abandoned_plan(directory)
-        # The kind does not matter for the leftovers.
+        # For leftovers, the kind of output does not matter.
         for output in plan.get("outputs") or []:
             if not is_remote(str(output)):
                 remove_hidden(Export(str(output)), directory.run)

@@ -15,18 +15,18 @@ from typing import Any
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, PAUSE_SECONDS, BusyError, seconds_to_wait
 from jinx_pipeline.optional import require
 
-# The number of concurrent requests of a worker: as many as one replica of Serve processes at a time by default.
+# The number of concurrent requests of a worker: by default, a replica of Serve processes as many at a time.
 _AT_ONCE = 5
-# A request is to blame if this many replicas died with it.
+# If this many replicas died with a request, the request is the cause.
 _DEATHS = 3
-# For each request, a worker itself waits at least this many times and this long.
+# The minimum number of times, and the minimum time, that a worker itself waits for each request.
 _WAITS = 4
 _PATIENCE_SECONDS = 5.0
 _ANSWER_SECONDS = 600.0
 
 
 class UnservedError(RuntimeError):
-    """Raised when there is no such application, or no cluster; this concerns all samples."""
+    """Raised if there is no such application, or no cluster; this concerns all samples."""
 
     concerns_all_rows = True
 
@@ -102,14 +102,14 @@ class Served:
 
 
 def requested_wait(error: BaseException) -> float | None:
-    """How many seconds an error of a service asks to wait; None if it does not ask to wait.
+    """How many seconds an error of a service asks the caller to wait; None if it does not.
 
     Errors that ask to wait are too many requests in Serve's queue (`BackPressureError`), a replica that is not ready
     yet, and exceptions with the HTTP status 429 or 503, with their `Retry-After` if present.
     """
     causes: list[Any] = [error, getattr(error, "cause", None), error.__cause__]
     for cause in causes:
-        # The class is compared by name: it moves between versions, and Serve also wraps it.
+        # The class is compared by name, because its module differs between versions, and Serve also wraps it.
         if type(cause).__name__ in {"BackPressureError", "ReplicaUnavailableError"}:
             return PAUSE_SECONDS
         if getattr(cause, "status_code", None) in BUSY_STATUSES:
@@ -119,7 +119,7 @@ def requested_wait(error: BaseException) -> float | None:
 
 
 def served(name: str, device: str = "") -> Served:
-    """An application of Ray Serve on the cluster of this worker, to load with `ctx.model`.
+    """An application of Ray Serve on this worker's cluster, to load with `ctx.model`.
 
     A worker of the local engine uses the cluster that runs on this machine or that `RAY_ADDRESS` names.
 

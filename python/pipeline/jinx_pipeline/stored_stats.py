@@ -43,7 +43,7 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """The statistics of the unchanged input, with the digests of their filters: of filters before any mapper.
+    """The statistics of the unchanged input, with the digests of their filters: those of filters before any mapper.
 
     Those that a later filter has replaced are missing.
     """
@@ -52,7 +52,7 @@ def reusable(recipe: Recipe) -> dict[str, str]:
 
 
 def from_stats(recipe: Recipe, path: str) -> Recipe:
-    """The recipe with the output of `measure` as its input: filters do not compute stored statistics again.
+    """The recipe with the output of `measure` as its input; filters do not compute stored statistics again.
 
     Raises:
         FileNotFoundError: The path was not written by `measure`.
@@ -70,7 +70,7 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
             f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
             f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
         )
-    # Relative paths of media still start at the recipe's own input.
+    # Relative media paths still start at the recipe's own input.
     rooted = with_media_root(recipe)
     return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 

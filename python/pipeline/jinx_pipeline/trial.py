@@ -50,7 +50,7 @@ def trial_of(recipe: Recipe, limit: int, folder: Path) -> Recipe:
 
 
 def _without_effects(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe with its tables in a directory, and without stores of media."""
+    """The recipe with its tables in a temporary directory, and without stores for media."""
     operators = [step.operator for step in recipe.steps]
     names = dict.fromkeys(operator.database for operator in operators if isinstance(operator, TableUpsert))
     databases = {name: str(folder / f"tables-{number}.db") for number, name in enumerate(names)}
@@ -77,7 +77,7 @@ def _with(operator: Operator, **parameters: Any) -> Operator:
 
 
 def _reading(source: SourceSpec, databases: Mapping[str, str]) -> SourceSpec:
-    """The source, which reads a table of the trial if it waits for one."""
+    """The source; if it waits for a table, it reads the trial's table."""
     query = source.query
     if not isinstance(query, LateQuery) or query.database not in databases:
         return source

@@ -41,7 +41,7 @@ fn messages() -> Value {
     Value::List((0..6).map(|i| message(if i % 2 == 0 { "user" } else { "assistant" })).collect())
 }
 
-/// Bytes that no codec shrinks.
+/// Bytes that no codec can compress.
 fn noise(seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -64,7 +64,7 @@ fn row(number: u64) -> Value {
     ])
 }
 
-/// A pair on disk that lives as long as the directory.
+/// A pair on disk that exists as long as the directory.
 fn shard(rows: usize) -> (TempDir, Shard) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.jinx");
@@ -164,7 +164,7 @@ fn copy_value(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A third of it grain, the rest flat.
+/// Pixels: a third is grain, the rest is flat.
 fn pixels() -> Vec<u8> {
     noise(5).iter().enumerate().map(|(i, byte)| if i % 3 == 0 { byte / 8 } else { 128 }).collect()
 }

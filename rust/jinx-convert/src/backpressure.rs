@@ -1,4 +1,4 @@
-//! Bounds the work in flight: chunks and bytes between source and target, and the parts of large chunks.
+//! Limits the data in flight: chunks and bytes between source and target, and the parts of large chunks.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ struct InFlight {
     bytes: u64,
     /// The chunk that is being written.
     turn: u64,
-    /// Parts by chunk that were sent and not yet written.
+    /// For each chunk, the parts that were sent and are not written yet.
     parts: HashMap<u64, usize>,
     stopped: bool,
 }
@@ -40,7 +40,7 @@ impl Backpressure {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room for one more chunk; false when everything must stop.
+    /// Waits until there is room for one more chunk; returns false if everything must stop.
     pub(crate) fn enter(&self) -> bool {
         let mut state = self.wait_while(|state| {
             state.chunks > 0 && (state.chunks >= self.max_chunks || state.bytes >= self.max_bytes)
@@ -49,7 +49,7 @@ impl Backpressure {
         !state.stopped
     }
 
-    /// The chunk that entered last has this size.
+    /// Sets the size of the chunk that entered last.
     pub(crate) fn set_size(&self, bytes: u64) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_add(bytes);

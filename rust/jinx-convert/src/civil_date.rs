@@ -7,7 +7,7 @@
 const EPOCH_FROM_MARCH_0000: i64 = 719_468;
 const DAYS_IN_400_YEARS: i64 = 146_097;
 
-/// Year, month and day.
+/// The year, month and day.
 pub(crate) fn date_of(days: i64) -> (i64, i64, i64) {
     let shifted = days.saturating_add(EPOCH_FROM_MARCH_0000);
     let era = shifted.div_euclid(DAYS_IN_400_YEARS);

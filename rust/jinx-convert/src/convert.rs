@@ -1,4 +1,4 @@
-//! Files of any format to a file of any format.
+//! Converts files of any format to a file of any format.
 
 use crate::arrow::features::MediaPath;
 use crate::arrow::infer::{InferOptions, SchemaInference};
@@ -62,7 +62,7 @@ pub fn convert(
             output_format == Format::Jinx && done.rows == 0 && facts.schema.is_none() && !spec.append;
         return if is_new { with_columns(&inputs, facts, out, spec, &options, done) } else { Ok(done) };
     }
-    // Checked before the first pass, which may take long.
+    // Check this before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
     let facts = projected(inputs.known.clone(), spec, &options);
     let is_second = facts.schema.is_none();
@@ -133,7 +133,7 @@ fn write(
                 false => DatasetWriter::create(out, write)?,
             };
             let mut options = options.clone();
-            // If rows may be left out, each row must be examined to know which ones were written.
+            // If rows may be left out, examine each row to know which ones were written.
             match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
@@ -168,7 +168,7 @@ fn write(
     }
 }
 
-/// How a JINX dataset is written, with the known facts about its rows.
+/// The options for writing a JINX dataset, with what is known about its rows.
 fn jinx_options(spec: &ConvertSpec, facts: Known) -> Result<WriteOptions> {
     let media = facts.media.into_iter().map(|(path, media)| MediaField {
         path,
@@ -192,7 +192,7 @@ fn projected(facts: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Know
     meta.replace_columns(&renamed);
     Known {
         meta,
-        // Files instead of paths, or paths instead of files, have other types.
+        // Embedding files, or extracting them to paths, changes types.
         schema: facts
             .schema
             .filter(|_| options.embed.is_none() && options.media_dir.is_none())
@@ -242,8 +242,8 @@ fn with_columns(
     Ok(Summary { skipped: done.skipped, ..again })
 }
 
-/// The columns of all rows, where a filter or a limit selects none; `None` if they have no columns, or no types in
-/// common, or cannot be read again.
+/// The columns of all rows, for a filter or limit that selects none; `None` if there are no columns or no common types,
+/// or the rows cannot be read again.
 fn schema_of_unselected(
     inputs: &InputFiles,
     media: Vec<MediaPath>,
@@ -258,12 +258,12 @@ fn schema_of_unselected(
     let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
     let infer = InferOptions { media, mixed_json: spec.mixed_json, ..InferOptions::default() };
     let observer = Observer::new(SchemaInference::new(infer));
-    // An error in these rows does not concern the selected rows.
+    // Errors in rows that are not selected do not matter.
     run(inputs.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
     observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }
 
-/// Two passes read every byte twice.
+/// Progress for the first of two passes, which each read every byte.
 fn first_half(now: Progress) -> Progress {
     Progress { rows: 0, total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)), ..now }
 }

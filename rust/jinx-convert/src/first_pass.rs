@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The memory that a value takes in addition to its bytes.
 const VALUE_BYTES: u64 = 64;
 
-/// What a first pass learns about rows.
+/// What the first pass finds out about rows.
 pub trait Findings: Clone + Send + 'static {
-    /// Takes a row into account.
+    /// Observes a row.
     ///
     /// # Errors
     /// Fails when no schema fits this row and the previous ones. The findings are then no longer valid.
     fn observe(&mut self, row: &Value) -> Result<()>;
 
-    /// Builds the rows to observe; it may leave out what the findings do not depend on.
+    /// Builds the rows to observe; may leave out what does not affect the findings.
     fn tree() -> TreeBuilder {
         TreeBuilder::default()
     }
@@ -72,7 +72,7 @@ impl<F: Findings> RowTarget for Observer<F> {
     }
 }
 
-/// Rows that wait for the observer.
+/// Rows that are waiting for the observer.
 pub struct Trees<F> {
     tree: TreeBuilder,
     rows: Vec<Value>,

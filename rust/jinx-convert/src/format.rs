@@ -1,4 +1,4 @@
-//! The formats, and how names state them.
+//! The formats, and how they are named.
 
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};

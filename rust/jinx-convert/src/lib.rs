@@ -1,4 +1,4 @@
-//! Rows from any format to any other, in order, on all cores, in bounded memory.
+//! Converts rows from any format to any other, in order, on all cores, in bounded memory.
 //!
 //! ```text
 //! RowSource (own thread) -> RowChunk -> workers: filters -> ChunkEncoder -> RowTarget (calling thread, in order)

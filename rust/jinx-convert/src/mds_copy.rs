@@ -1,4 +1,4 @@
-//! Samples of MDS directories into another one, with their values as they are stored.
+//! Copies samples of MDS directories to another one, with their values as stored.
 
 use crate::options::ConvertSpec;
 use crate::ordered_threads::{Commit, ordered};
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 /// The number of samples that a thread copies at once, unless they are large.
 const MAX_SAMPLES: u64 = 4096;
 const PIECE_BYTES: u64 = 1 << 20;
-/// Least time between two reports.
+/// The minimum time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
 
-/// The bytes of samples that follow one another.
+/// The bytes of consecutive samples.
 type Copied = Vec<Vec<u8>>;
 
 /// Samples of directories as one sequence.
@@ -43,7 +43,7 @@ impl MdsSamples {
         }
     }
 
-    /// Name and encoding of each column, if all shards have it in one form that our writer has too.
+    /// The name and encoding of each column, if all shards have it in the same form, which our writer also supports.
     fn columns(&self) -> Option<BTreeMap<String, String>> {
         let mut encodings = BTreeMap::new();
         for directory in &self.directories {
@@ -135,7 +135,7 @@ pub fn copy_mds(
     }))
 }
 
-/// The part of one thread.
+/// The part of the work that one thread does.
 struct Copier<'s> {
     samples: &'s MdsSamples,
     encoder: SampleEncoder,

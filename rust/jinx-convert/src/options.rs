@@ -22,14 +22,14 @@ const DEFAULT_LEVEL: i32 = 3;
 #[serde(default, deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct ConvertSpec {
-    /// JINX: whether big values go to a second file.
+    /// JINX: whether large values go to a second file.
     pub sidecar: bool,
     /// JINX: `zstd` (default) or none. JSON Lines and MessagePack: `none`, `zstd` or `gz`; the default follows the
     /// output's suffix. Parquet: `none`, `snappy` (default), `zstd` or `gzip`. JSON null is none.
     #[serde(deserialize_with = "given")]
     pub compression: Option<Option<String>>,
     pub level: Option<i32>,
-    /// JINX: bytes above which a binary value goes to the sidecar.
+    /// JINX: binary values above this number of bytes go to the sidecar.
     pub binary_threshold: Option<u64>,
     /// JINX: dotted paths to index, in addition to the default ones.
     pub indexed: Option<Vec<String>>,
@@ -37,14 +37,14 @@ pub struct ConvertSpec {
     pub only_indexed: Option<Vec<String>>,
     /// JINX: columns that are never compressed.
     pub uncompressed: Vec<String>,
-    /// JINX directories: bytes after which a new shard begins.
+    /// JINX directories: the number of bytes after which a new shard begins.
     pub shard_size: Option<u64>,
     pub overwrite: bool,
-    /// JINX directories: add shards to what is there.
+    /// JINX directories: add shards to the existing ones.
     pub append: bool,
     pub split: Option<String>,
     pub meta: Option<Meta>,
-    /// JSON Lines, MessagePack and tars as inputs: every row holds markers, even if it does not declare them.
+    /// JSON Lines, MessagePack and tars as inputs: every row contains markers, even if it does not declare them.
     pub markers: bool,
     /// The number of rows after which to stop.
     pub limit: Option<u64>,
@@ -52,17 +52,17 @@ pub struct ConvertSpec {
     pub columns: Option<Vec<String>>,
     /// Columns to leave out.
     pub drop: Vec<String>,
-    /// Old names of columns and their new ones.
+    /// Old and new names of columns.
     pub rename: Option<Map<String, Json>>,
     /// The expression that selects rows.
     #[serde(rename = "where")]
     pub filter: Option<String>,
-    /// Worker threads; 0 = one for each core.
+    /// The number of worker threads; 0 means one per core.
     pub threads: usize,
     /// Parquet: keep a column of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
     #[serde(alias = "mixed", deserialize_with = "mixed")]
     pub mixed_json: bool,
-    /// Strings that are paths of files to embed.
+    /// Which strings are paths of files to embed.
     pub embed: Option<EmbedSpec>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
@@ -72,7 +72,7 @@ pub struct ConvertSpec {
     pub rejects: Option<PathBuf>,
     /// JINX directories: identifies inputs and options, so that an interrupted run can be resumed.
     pub resume_key: Option<String>,
-    /// Resume an interrupted run with the same key.
+    /// Resume an interrupted run that has the same key.
     pub resume: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct EmbedSpec {
     pub root: PathBuf,
     /// `fail`, `skip` or `null`.
     pub missing: String,
-    /// The known kinds of the files: paths and `Image`, `Audio` or `Video`.
+    /// The known kinds of the files: paths, each with `Image`, `Audio` or `Video`.
     #[serde(default)]
     pub media: Vec<(fields::Path, String)>,
 }
@@ -156,14 +156,14 @@ impl ConvertSpec {
     /// `Invalid` for an unknown member or a value of the wrong type.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::invalid(format!("conversion options: {error}"));
-        // A list would be read as the members in order.
+        // serde would also read a list, as the fields in order.
         if !text.trim_start().starts_with('{') {
             return Err(Error::invalid("conversion options: not a JSON object"));
         }
         serde_json::from_str(text).map_err(bad)
     }
 
-    /// The options of the run.
+    /// The options for the run itself.
     ///
     /// # Errors
     /// `Invalid` for a new name that is not a string.
@@ -193,7 +193,7 @@ impl ConvertSpec {
         media.map(|(path, kind)| (path.clone(), MediaFeature::of(kind))).collect()
     }
 
-    /// Refuses options that the target does not have and would ignore.
+    /// Refuses options that the target does not support and would ignore.
     ///
     /// # Errors
     /// `Invalid`.
@@ -222,7 +222,7 @@ impl ConvertSpec {
         }
     }
 
-    /// How a JINX dataset is written, without the facts from the source.
+    /// The options for writing a JINX dataset, without facts from the source.
     pub(crate) fn jinx(&self) -> Result<WriteOptions> {
         let compression = match self.compression.as_ref().map(Option::as_deref) {
             None => Some(self.level.unwrap_or(DEFAULT_LEVEL)),
@@ -250,7 +250,7 @@ impl ConvertSpec {
                 compression,
                 binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
                 uncompressed: self.uncompressed.iter().cloned().collect(),
-                // A codec or level that the caller names applies to every value.
+                // A codec or level that the caller sets applies to every value.
                 keep_stored: self.compression.is_none() && self.level.is_none(),
                 columns: listed,
                 ..plain
@@ -258,14 +258,14 @@ impl ConvertSpec {
             columns,
             shard_bytes: self.shard_size,
             overwrite: self.overwrite,
-            // Rows are encoded by the conversion's own workers.
+            // The conversion's own workers encode the rows.
             threads: 1,
             resume: self.resume_key.clone().map(|key| Resume { key, proceed: self.resume }),
             ..WriteOptions::default()
         })
     }
 
-    /// How an MDS directory is written.
+    /// The options for writing an MDS directory.
     pub(crate) fn mds(&self, columns: BTreeMap<String, String>) -> Result<Settings> {
         let compression = match self.compression.as_ref().map(Option::as_deref) {
             None | Some(None | Some("none")) => None,
@@ -306,7 +306,7 @@ impl ConvertSpec {
         }
     }
 
-    /// The codec of a tar, from its suffix.
+    /// The codec of a tar, according to its suffix.
     pub(crate) fn tar_codec(&self, out: &Path) -> Result<Option<Codec>> {
         let suffix = out.extension().and_then(|ext| ext.to_str()).unwrap_or_default();
         let named = match suffix {

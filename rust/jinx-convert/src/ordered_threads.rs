@@ -1,4 +1,4 @@
-//! Work on many threads, with results in the order of the input.
+//! Runs work on many threads, and returns results in the order of the input.
 
 use crate::backpressure::Backpressure;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Input bytes between source and target.
+/// The maximum number of input bytes between source and target.
 const BYTES_IN_FLIGHT: u64 = 32 << 20;
 /// How often the caller is asked whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long to wait for a source that does not return when everything must stop.
+/// How long to wait for a source that does not return although everything must stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The part of the calling thread.
+/// The part of the work that the calling thread does.
 pub trait Commit<E> {
     /// Takes the next result in the order of the input.
     ///
@@ -43,12 +43,12 @@ struct Job<C> {
 enum Message<E> {
     /// A part of an unfinished result.
     Part(E),
-    /// A result or its last part, and the bytes of the input.
+    /// A result or its last part, and the number of bytes of its input.
     End(E, u64),
     Failed(Error),
 }
 
-/// Runs `produce` and each of `workers` on threads of their own, and `commit` on this one.
+/// Runs `produce` and each of `workers` on separate threads, and `commit` on this one.
 ///
 /// `produce` returns a piece of input with its size in bytes. A worker returns the result, or the last part of it after
 /// passing the others to the function that it is given, which may block until it is the turn of the input. The first
@@ -82,7 +82,7 @@ where
                 work(worker, &jobs, &results, &backpressure);
             };
             let started = scope.start(work);
-            // Where the system refuses more threads, the first ones do the work.
+            // If the system refuses more threads, the first ones do all the work.
             if number > 0 { Ok(()) } else { started }
         });
         drop(sender);
@@ -112,7 +112,7 @@ fn feed<C>(
         };
         let failed = input.is_err();
         backpressure.set_size(bytes);
-        // Sending fails only when everything is being stopped.
+        // Sending fails only if everything is being stopped.
         if jobs.send(Job { number, bytes, input }).is_err() || failed {
             return;
         }

@@ -1,4 +1,4 @@
-//! The rejected rows, as JSON Lines: the place and the error of each.
+//! The rejected rows, as JSON Lines: the position and the error of each.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::io::FileOps;
@@ -17,12 +17,12 @@ pub(crate) struct Rejects {
 }
 
 impl Rejects {
-    /// Without a path, rows are only counted.
+    /// Without a path, rejected rows are only counted.
     pub(crate) fn new(ops: Arc<dyn FileOps>, path: Option<&Path>) -> Self {
         Self { ops, path: path.map(Path::to_owned), file: None, count: 0 }
     }
 
-    /// `samples_before`: how many rows were written before this one.
+    /// Adds a rejected row; `samples_before` is how many rows were written before it.
     pub(crate) fn add(&mut self, error: &Error, samples_before: u64) -> Result<()> {
         self.count += 1;
         let Some(path) = &self.path else { return Ok(()) };
@@ -39,7 +39,7 @@ impl Rejects {
             "samples_before": samples_before,
             "reason": error.what(),
         });
-        // Flushed at once: the list is most useful when the run fails.
+        // Flush at once: the list is most useful when the run fails.
         writeln!(file, "{line}").and_then(|()| file.flush()).map_err(failed)
     }
 

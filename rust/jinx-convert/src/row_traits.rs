@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 /// Some consecutive rows, to be emitted on any thread.
 pub trait RowChunk: Send + Sync {
-    /// Number of rows.
+    /// The number of rows.
     fn len(&self) -> usize;
 
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The approximate number of bytes of memory that it holds or will need.
+    /// The approximate number of bytes of memory that it takes or will need.
     fn bytes(&self) -> u64;
 
     /// Emits row `i`.
@@ -23,7 +23,7 @@ pub trait RowChunk: Send + Sync {
     /// Errors of the row or of the sink, with file and row.
     fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()>;
 
-    /// Names file and row `i` in an error without a place.
+    /// Adds file and row `i` to an error that has no position.
     fn locate(&self, i: usize, error: Error) -> Error;
 }
 
@@ -41,8 +41,8 @@ pub trait RowSource: Send {
     /// The size of the whole input in bytes, if known.
     fn total_bytes(&self) -> Option<u64>;
 
-    /// Only these top-level columns will be used. A source may skip the others, but must report the names of skipped
-    /// ones to [`Selection::reads`].
+    /// Announces that only these top-level columns will be used. A source may skip the others, but must report the
+    /// names of skipped ones to [`Selection::reads`].
     fn select(&mut self, _selection: &Arc<Selection>) {}
 }
 
@@ -50,7 +50,7 @@ pub trait RowSource: Send {
 pub trait ChunkEncoder: Send {
     type Part: Send;
 
-    /// Adds the row that `emit` describes.
+    /// Adds the row that `emit` produces.
     ///
     /// # Errors
     /// Errors of `emit`, or a value that the format cannot hold.
@@ -59,7 +59,7 @@ pub trait ChunkEncoder: Send {
     /// The approximate number of bytes that were added since the last part.
     fn bytes(&self) -> u64;
 
-    /// Rows may be undone: keep the data for this.
+    /// Announces that rows may be undone, so that the data for this must be kept.
     fn expect_undo(&mut self) {}
 
     /// Removes the leftovers of a failed row.
@@ -81,12 +81,12 @@ pub trait ChunkEncoder: Send {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub rows: u64,
-    /// The number of bytes of all files, sidecars included.
+    /// The number of bytes of all files, including sidecars.
     pub bytes: u64,
     pub sidecar_bytes: u64,
-    /// Pairs of a JINX dataset, otherwise 1.
+    /// The number of pairs of a JINX dataset; 1 for other outputs.
     pub files: u64,
-    /// Rejected rows.
+    /// The number of rejected rows.
     pub skipped: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct Summary {
 /// The same error, with the row's place, where no row may be left out.
 pub type OnRefused<'a> = &'a mut dyn FnMut(usize, Error) -> Result<()>;
 
-/// Writes encoded rows in order and publishes the result as a whole. Dropping it leaves what was there before.
+/// Writes encoded rows in order, and publishes the result as a whole. Dropping it leaves what was there before.
 pub trait RowTarget {
     type Part: Send;
     type Encoder: ChunkEncoder<Part = Self::Part>;
@@ -107,7 +107,7 @@ pub trait RowTarget {
     /// `Invalid` for options that the format does not have.
     fn encoder(&self) -> Result<Self::Encoder>;
 
-    /// Writes the rows of a part, except the rows that it refuses: `refused` is called for each.
+    /// Writes the rows of a part, except those that it refuses: `refused` is called for each.
     ///
     /// # Errors
     /// I/O errors, and those of `refused`; drop the target then.

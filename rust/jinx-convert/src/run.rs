@@ -24,7 +24,7 @@ pub struct Progress {
     pub total_bytes: Option<u64>,
 }
 
-/// A worker passes on its part from this size on, so that small rows with large values cannot fill the memory.
+/// A worker passes on its part once it has this size, so that small rows with large values cannot fill memory.
 const PART_BYTES: u64 = 4 << 20;
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
@@ -36,7 +36,7 @@ struct ChunkPiece {
     rows: Range<usize>,
 }
 
-/// Rows of a chunk, each named by its place in it.
+/// Rows of a chunk, each identified by its position there.
 struct EncodedPiece<P> {
     part: P,
     chunk: Arc<dyn RowChunk>,
@@ -64,7 +64,7 @@ pub fn run<T: RowTarget>(
     if let Some(selection) = &selection {
         source.select(selection);
     }
-    // A limit counts selected rows, in their order.
+    // A limit counts the selected rows in order.
     let condition = match (condition, options.limit) {
         (Some(condition), Some(_)) => {
             source = Filtered::around(source, condition);
@@ -134,7 +134,7 @@ enum RowOutcome {
     Rejected(Error),
 }
 
-/// The part of one worker thread.
+/// The part of the work that one worker thread does.
 struct Worker<E> {
     encoder: E,
     filters: Option<Filters>,
@@ -171,7 +171,7 @@ impl<E: ChunkEncoder> Worker<E> {
         Ok(EncodedPiece { part, chunk, rows, rejected })
     }
 
-    /// Encodes one row, or returns the reason to leave it out.
+    /// Encodes one row, or returns the reason for leaving it out.
     fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<RowOutcome> {
         let Some(filters) = &mut self.filters else {
             return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| RowOutcome::Encoded);
@@ -206,7 +206,7 @@ struct Writing<'a, T> {
     progress: &'a mut dyn FnMut(Progress) -> Result<()>,
     rows: u64,
     rejects: Rejects,
-    /// Rows that the target refuses are rejected.
+    /// Whether rows that the target refuses are rejected.
     skips_errors: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -227,7 +227,8 @@ impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
         let (before, skips_errors) = (rejected.len(), self.skips_errors);
         self.target.commit(part, &mut |at, error| {
             let i = rows.get(at).copied().unwrap_or_default();
-            // The target counts the bytes that it has written, the source those that it has read.
+            // Drop the sample number: the target numbers the samples that it has written, and the source those that it
+            // has read.
             let error = error.without_sample();
             if !skips_errors || error.cause() == Cause::Interrupted {
                 return Err(chunk.locate(i, error));

@@ -1,4 +1,4 @@
-//! The options of one run.
+//! The options for one run.
 
 use crate::filters::embed::EmbedOptions;
 use jinx_core::cores::usable_cores;
@@ -22,11 +22,11 @@ pub struct ConvertOptions {
     pub embed: Option<EmbedOptions>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
-    /// Binary values go to files in this directory; the rows hold their paths.
+    /// Binary values go to files in this directory; rows contain their paths.
     pub media_dir: Option<PathBuf>,
     /// Leave out rows that cannot be read or written, and list them in this file.
     pub rejects: Option<PathBuf>,
-    /// The number of rows at the beginning that an earlier run wrote.
+    /// The number of rows at the beginning that an earlier run has written.
     pub skip: u64,
 }
 

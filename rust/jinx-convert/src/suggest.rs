@@ -1,6 +1,6 @@
-//! Suggestions for a mistyped name.
+//! Suggestions for mistyped names.
 
-/// The names nearest to `wanted`, best first; at most three, and only similar ones.
+/// The names most similar to `wanted`, best first; at most three, and only if they are similar.
 pub(crate) fn near<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let folded = wanted.to_lowercase();
     let max_distance = (wanted.chars().count() / 3).max(1) + 1;
@@ -17,7 +17,7 @@ pub(crate) fn near<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) 
     matches.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// The message for a missing column: the nearest names, or all of them.
+/// The message for a missing column: the most similar names, or all of them.
 pub(crate) fn no_such_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
     let listed =
         |names: Vec<&str>| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
@@ -29,7 +29,7 @@ pub(crate) fn no_such_column<'a>(name: &str, columns: impl Iterator<Item = &'a s
     }
 }
 
-/// Letters to insert, remove or replace to turn one string into the other.
+/// The number of letters to insert, remove or replace to turn one string into the other.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,6 +1,6 @@
-//! Names in WebDataset tars: a file is `KEY.SUFFIX`, and its suffix states what it holds.
+//! Names in WebDataset tars: a file is `KEY.SUFFIX`, and the suffix states what it contains.
 
-/// The column that holds a sample's name.
+/// The column with a sample's name.
 pub const KEY: &str = "__key__";
 /// The suffix of the file that may describe its whole sample.
 pub(crate) const SAMPLE: &str = "json";
@@ -13,7 +13,7 @@ const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "t
 const SOUNDS: [&str; 6] = ["wav", "flac", "mp3", "ogg", "opus", "m4a"];
 const VIDEOS: [&str; 5] = ["mp4", "webm", "mkv", "avi", "mov"];
 
-/// The kind of a file of a sample, by the last part of its suffix.
+/// The kind of a sample's file, according to the last part of its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -52,7 +52,7 @@ pub(crate) fn split(path: &str) -> Option<(&str, String)> {
     (!is_note).then(|| (&path[..start + dot], file[dot + 1..].to_lowercase()))
 }
 
-/// Whether files can have this name and are read back under it.
+/// Whether files can have this name, and are read back with it.
 pub(crate) fn is_key(key: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
     let last = key.rsplit('/').next().unwrap_or(key);
@@ -63,7 +63,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         && !key.chars().any(|c| c.is_control() || c == '\\')
 }
 
-/// Whether a file can have this suffix and gives a column of this name.
+/// Whether a file can have this suffix, so that it is read back as a column with this name.
 pub(crate) fn is_suffix(name: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));

@@ -1,12 +1,11 @@
-//! How many threads share the work of one call.
+//! The number of threads that share the work of one call.
 
 use std::env;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::thread;
 
-/// Users limit the threads of Rust libraries with this variable, for example if a machine runs many
-/// processes.
+/// The variable with which users limit the threads of Rust libraries, for example if a machine runs many processes.
 const MOST_THREADS: &str = "RAYON_NUM_THREADS";
 
 /// The number of cores that this process may use, limited by the variable `RAYON_NUM_THREADS`.

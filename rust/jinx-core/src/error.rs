@@ -1,4 +1,4 @@
-//! The one error type of the core: a cause, a place, and one clear line of text.
+//! The core's only error type: a cause, a place, and one clear line of text.
 
 use std::any::Any;
 use std::fmt::{self, Write};
@@ -21,7 +21,7 @@ pub enum Cause {
     Unsupported,
     /// Two files that do not belong together, or a value that does not fit a schema.
     Mismatch,
-    /// A value or an argument handed in by the caller that cannot be used.
+    /// An argument or value from the caller that cannot be used.
     Invalid,
     /// The caller asked to stop.
     Interrupted,
@@ -30,7 +30,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether the error is about the data, not about the machine or the caller.
+    /// Whether the error is about data, as opposed to the machine or the caller.
     pub fn is_about_data(self) -> bool {
         matches!(self, Self::Corrupt | Self::Truncated | Self::Limit | Self::Unsupported | Self::Mismatch)
     }
@@ -53,7 +53,7 @@ struct Inner {
     foreign: Option<ForeignError>,
 }
 
-/// An error of the caller's own code, passed through the core unchanged; it may cross threads.
+/// An error from the caller's own code, passed through the core unchanged; it may cross threads.
 #[derive(Clone)]
 struct ForeignError(Arc<dyn Any + Send + Sync>);
 
@@ -104,14 +104,14 @@ impl Error {
         Self::new(Cause::Invalid, what)
     }
 
-    /// The code of the caller failed, with an error that [`Error::foreign`] gives back.
+    /// The caller's code failed with an error that [`Error::foreign`] returns.
     pub fn of_caller(error: impl Any + Send + Sync) -> Self {
         let mut interrupted = Self::interrupted();
         interrupted.0.foreign = Some(ForeignError(Arc::new(error)));
         interrupted
     }
 
-    /// The error given to [`Error::of_caller`].
+    /// The error that was passed to [`Error::of_caller`].
     pub fn foreign<E: Any>(&self) -> Option<&E> {
         self.0.foreign.as_ref()?.0.downcast_ref()
     }
@@ -125,7 +125,7 @@ impl Error {
         Self::from(source).in_file(path)
     }
 
-    /// Names the file, unless a deeper layer already did.
+    /// Adds the file, unless a deeper layer already has.
     #[must_use]
     pub fn in_file(mut self, path: impl AsRef<Path>) -> Self {
         self.0.path.get_or_insert_with(|| path.as_ref().to_owned());
@@ -138,21 +138,21 @@ impl Error {
         self
     }
 
-    /// Removes the sample number, for a caller that uses other numbers.
+    /// Removes the sample number, for a caller with different numbering.
     #[must_use]
     pub fn without_sample(mut self) -> Self {
         self.0.sample = None;
         self
     }
 
-    /// Names the line of a text file, counted from 1 as editors do.
+    /// Adds the line of a text file, counted from 1 as in editors.
     #[must_use]
     pub fn in_line(mut self, line: u64) -> Self {
         self.0.line.get_or_insert(line);
         self
     }
 
-    /// Names the column, or the path inside it; called from the inside out, so that outer names come first (`a.b`).
+    /// Adds the column, or a part of its path; called from the inside out, so that outer names come first (`a.b`).
     #[must_use]
     pub fn in_column(mut self, name: &str) -> Self {
         self.0.column = Some(match self.0.column.take() {
@@ -199,14 +199,14 @@ impl Error {
         self.0.errno
     }
 
-    /// The message without its place.
+    /// The message without the place.
     pub fn what(&self) -> &str {
         &self.0.what
     }
 }
 
 impl From<&io::Error> for Error {
-    /// An error of this library that passed through a reader keeps its cause.
+    /// Converts an error that passed through a reader; an error of this library keeps its cause.
     fn from(source: &io::Error) -> Self {
         if let Some(ours) = source.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
             return ours.clone();
@@ -228,7 +228,7 @@ impl fmt::Display for Error {
         let inner = &*self.0;
         if let Some(path) = &inner.path {
             for letter in path.display().to_string().chars() {
-                // A message is one line, even if the name of the file has several.
+                // A message is one line, even if a file name contains line breaks.
                 match letter {
                     letter if letter.is_control() => write!(f, "{}", letter.escape_default())?,
                     letter => f.write_char(letter)?,

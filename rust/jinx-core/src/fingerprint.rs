@@ -1,4 +1,4 @@
-//! A 128-bit hash of the content of a sample, independent of how files store it.
+//! A 128-bit hash of a sample's content, independent of how files store it.
 //!
 //! Two samples have the same fingerprint if they have the same columns with the same values of the same types; neither
 //! the order of names nor compression, encoding and place of a value matter. A value in a sidecar that is not compressed is
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::row_events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// The kind of a value, as the first hashed byte.
+/// The kind of a value; it is the first byte that is hashed.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Tag {
@@ -46,7 +46,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The hash of what was emitted; ready for the next value.
+    /// The hash of what was emitted; afterwards, the sink is ready for the next value.
     ///
     /// # Errors
     /// `Invalid` when the events were not balanced.
@@ -80,7 +80,7 @@ impl Fingerprint {
         self.put(tagged(tag, &[&bytes]))
     }
 
-    /// A value whose content has this length and hash.
+    /// Adds a value whose content has this length and hash.
     fn content(&mut self, tag: Tag, bytes: u64, hash: u64) -> Result<()> {
         self.put(tagged(tag, &[&bytes.to_le_bytes(), &hash.to_le_bytes()]))
     }
@@ -107,7 +107,7 @@ fn tag_of(payload: Payload) -> Tag {
     }
 }
 
-/// All NaNs are one value.
+/// The bits of a float; all NaNs count as one value.
 fn float_bits(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
@@ -150,7 +150,7 @@ impl Sink for Fingerprint {
             Number::Float(value) => float_bits(value).to_le_bytes(),
         };
         match dtype {
-            // A Python float that JSON cannot express.
+            // A Python float whose value JSON cannot represent.
             Dtype::Float64 => self.put(tagged(Tag::Float, &[&bits])),
             _ => self.put(tagged(Tag::Scalar, &[dtype.name().as_bytes(), &bits])),
         }
@@ -174,9 +174,9 @@ impl Sink for Fingerprint {
     }
 }
 
-/// Which fingerprints have been seen: 16 bytes for each expected one, and a quarter more.
+/// Records which fingerprints were seen: 16 bytes for each expected one, plus a quarter.
 pub struct Seen {
-    /// Open addressing; 0 is a free place.
+    /// A table with open addressing; 0 marks a free place.
     places: Vec<u128>,
     used: usize,
     limit: usize,
@@ -197,7 +197,7 @@ impl Seen {
         Ok(Self { places, used: 0, limit })
     }
 
-    /// Adds a fingerprint; says whether it is new.
+    /// Adds a fingerprint; returns whether it is new.
     ///
     /// # Errors
     /// `Invalid` when there are more than the limit.
@@ -205,7 +205,7 @@ impl Seen {
         let wanted = fingerprint.max(1);
         let high = u64::try_from(wanted >> 64).unwrap_or(u64::MAX);
         let count = crate::checked_math::to_u64(self.places.len());
-        // The share of the range that the hash lies at, so that the table need not have a power of two places.
+        // Scale the hash to the number of places, so that this need not be a power of two.
         let start = (u128::from(high) * u128::from(count)) >> 64;
         let mut at = usize::try_from(start).unwrap_or(0);
         loop {
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_set_knows_what_it_has_seen() {
         let mut seen = Seen::with_limit(1000).unwrap();
-        // Neighbours in the table, and the value that marks a free place.
+        // Values that are neighbours in the table, and the value that marks a free place.
         let all: Vec<u128> = (0..500u128).chain((1..=499).map(|i| i << 100)).collect();
         let first: Vec<bool> = all.iter().map(|one| seen.insert(*one).unwrap()).collect();
         assert_eq!(first.iter().filter(|is_new| !**is_new).count(), 1, "0 and 1 are taken for the same");

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-/// Whether the work of this thread should stop.
+/// Asks whether the work of this thread should stop.
 type Question = Box<dyn Fn() -> bool>;
 
 thread_local! {
@@ -20,7 +20,7 @@ pub fn set_question(ask: fn() -> bool) {
     let _ = ASK.set(ask);
 }
 
-/// Sets a second function for this worker thread: whether its caller has given up.
+/// Sets a second function for this worker thread, which says whether its caller has given up.
 pub fn also_ask(question: impl Fn() -> bool + 'static) {
     ALSO.set(Some(Box::new(question)));
 }

@@ -10,7 +10,7 @@ pub struct KeySet {
     /// Hashes of the first names.
     first: [u64; LINEAR],
     names: usize,
-    /// Hashes of all names, once there are more.
+    /// Hashes of all names, once there are more than fit into `first`.
     places: Option<HashMap<u64, usize>>,
 }
 
@@ -19,7 +19,7 @@ impl KeySet {
         self.names == 0
     }
 
-    /// Where `name` was first seen, or `None` when it is new.
+    /// The position where `name` was first seen; `None` if it is new.
     pub fn insert(&mut self, name: &str) -> Option<usize> {
         let hash = XxHash3_64::oneshot(name.as_bytes());
         let at = self.names;

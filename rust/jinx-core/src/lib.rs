@@ -1,5 +1,4 @@
-//! The base of all formats of JINX: errors, limits, files and their publishing, codecs, JSON, values and
-//! events.
+//! The basis of all JINX formats: errors, limits, files and how they are published, codecs, JSON, values and events.
 //!
 //! ```text
 //! a row in one format -> Sink events -> a row in another

@@ -7,7 +7,7 @@ use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::row_events::Payload;
 
-/// The number of bytes that hold the length of the header.
+/// The number of bytes with the length of the header.
 pub const PREFIX_BYTES: usize = 12;
 /// numpy 2 arrays have at most 64 dimensions.
 const MAX_DIMENSIONS: usize = 64;
@@ -21,7 +21,7 @@ pub struct NpyHeader {
     pub descr: String,
     pub fortran: bool,
     pub shape: Vec<u64>,
-    /// Where the elements begin, in bytes.
+    /// The offset of the elements, in bytes.
     pub data_offset: usize,
     /// The size of one element in bytes.
     pub item_size: u64,
@@ -37,7 +37,7 @@ pub fn data_len(shape: &[u64], item_size: u64) -> Result<u64> {
     let mut sizes = shape.iter().copied().filter(|size| *size != 0);
     let full = sizes.try_fold(item_size.max(1), u64::checked_mul);
     let full = full.filter(|length| i64::try_from(*length).is_ok()).ok_or_else(huge)?;
-    // A zero dimension anywhere makes the array empty, and so do items of zero bytes.
+    // The array is empty if any dimension is zero, or if its items have zero bytes.
     Ok(if shape.contains(&0) || item_size == 0 { 0 } else { full })
 }
 
@@ -60,7 +60,7 @@ impl NpyHeader {
     }
 }
 
-/// Where the header ends, from the first [`PREFIX_BYTES`] of a payload.
+/// The end of the header, from the first [`PREFIX_BYTES`] of a payload.
 ///
 /// # Errors
 /// `Corrupt` if it is not a `.npy` payload.
@@ -89,7 +89,7 @@ pub fn header_end(prefix: &[u8]) -> Result<usize> {
     Ok(start + length)
 }
 
-/// Parses the header at the start of `prefix`, which must hold all of it.
+/// Parses the header at the start of `prefix`, which must contain all of it.
 ///
 /// # Errors
 /// `Corrupt` for anything that is not a plain array's header, `Unsupported` for structured types.
@@ -112,7 +112,7 @@ pub fn vector(dtype: &str, length: u64, data: &[u8]) -> Vec<u8> {
     let letter = kind.get(..1).unwrap_or_default();
     let text =
         format!("{{'descr': '{order}{letter}{bytes}', 'fortran_order': False, 'shape': ({length},), }}");
-    // The prefix, the text and its newline are a multiple of 64 bytes, as numpy writes them.
+    // numpy makes the length of prefix, text and newline a multiple of 64 bytes.
     let header = (PREFIX_BYTES - 2 + text.len() + 1).next_multiple_of(64) - (PREFIX_BYTES - 2);
     let mut payload = Vec::with_capacity(PREFIX_BYTES + header + data.len());
     payload.extend_from_slice(b"\x93NUMPY\x01\x00");
@@ -166,12 +166,12 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Like [`check_blob`], of a payload from another format: a tensor must also begin as `torch.save` writes it.
+/// Like [`check_blob`], for a payload from another format: a tensor must also begin as `torch.save` writes it.
 ///
 /// # Errors
 /// `Corrupt` for anything else.
 pub fn check_import(payload: Payload, bytes: &[u8]) -> Result<()> {
-    // A ZIP archive, or the pickle of older versions.
+    // Either a ZIP archive, or a pickle as older versions wrote it.
     if payload == Payload::Pt && !bytes.starts_with(b"PK\x03\x04") && !bytes.starts_with(b"\x80") {
         return Err(Error::corrupt("a tensor that does not begin as torch.save writes it"));
     }

@@ -1,4 +1,5 @@
-//! A panic is a bug in this library. On one of its threads, it becomes an error of the call that waits for the thread.
+//! Turns panics, which are bugs in this library, into errors. On one of its threads, it becomes an error of the call
+//! that waits for the thread.
 
 use crate::error::{Cause, Error, Result};
 use std::any::Any;

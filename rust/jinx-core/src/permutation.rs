@@ -1,4 +1,4 @@
-//! A seeded order of `0..n` that is computed place by place: no array is stored, and any place costs the same.
+//! A seeded order of `0..n` that is computed for each place: no array is stored, and any place costs the same.
 //!
 //! A Feistel network permutes the numbers of `ceil(log2 n)` bits, at least [`RoundFunction::FEWEST_BITS`]; what falls
 //! outside `0..n` is permuted again until it falls inside (cycle walking; Black and Rogaway, "Ciphers with arbitrary
@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Places whose numbers are computed side by side.
+/// The number of places whose numbers are computed side by side.
 const LANES: usize = 8;
 /// The increment of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -24,7 +24,7 @@ pub fn mix(mut value: u64) -> u64 {
 
 /// The round function of the network.
 pub trait RoundFunction {
-    /// The minimum bits of the permuted numbers: a smaller range would give only few of all orders.
+    /// The minimum number of bits of the permuted numbers: a smaller range would allow only few of all orders.
     const FEWEST_BITS: u32;
 
     /// `bits` bits, 1 to 32, from one half and the key of the round.
@@ -42,7 +42,7 @@ pub struct Permutation<F, const ROUNDS: usize> {
 }
 
 impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
-    /// The order of `0..count` that belongs to a seed.
+    /// The order of `0..count` for a seed.
     #[must_use]
     pub fn new(count: u64, seed: u64) -> Self {
         let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).max(F::FEWEST_BITS);
@@ -60,14 +60,14 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
         self.count
     }
 
-    /// The number at a place; `place` is below `count`.
+    /// The number at a place; `place` must be below `count`.
     #[must_use]
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(place < self.count, "place {place} of {}", self.count);
         self.walked(self.once(place))
     }
 
-    /// The numbers at consecutive places, several at a time, which takes a third of the time.
+    /// Appends the numbers at consecutive places, several at a time, which takes a third of the time.
     pub fn extend(&self, places: Range<u64>, out: &mut Vec<u64>) {
         let mut place = places.start;
         while places.end - place >= LANES as u64 {
@@ -88,7 +88,7 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
         out.extend((place..places.end).map(|place| self.at(place)));
     }
 
-    /// A number below `count`, from any number of the network's range.
+    /// A number below `count`, for any number in the network's range.
     fn walked(&self, mut value: u64) -> u64 {
         while value >= self.count {
             value = self.once(value);
@@ -99,7 +99,7 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
     fn once(&self, value: u64) -> u64 {
         let (low, high) = (self.low_bits, self.high_bits);
         let (mut left, mut right) = (value >> low, value & mask(low));
-        // Two rounds at a time, so that the halves keep their widths.
+        // Two rounds at a time, so that each half keeps its width.
         for pair in self.keys.chunks_exact(2) {
             left ^= F::bits_of(right, pair[0], high);
             right ^= F::bits_of(left, pair[1], low);

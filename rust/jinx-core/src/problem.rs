@@ -5,17 +5,17 @@ use crate::error::{Cause, Error};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// At most this many problems are listed one by one.
+/// The maximum number of problems that are listed one by one.
 const MAX_PROBLEMS: usize = 10_000;
 
 /// One thing that is wrong with a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub file: PathBuf,
-    /// Number of the sample in its file.
+    /// The number of the sample in its file.
     pub sample: Option<u64>,
     pub column: Option<String>,
-    /// Byte in the file.
+    /// The byte position in the file.
     pub byte: Option<u64>,
     pub cause: Cause,
     pub what: String,
@@ -51,7 +51,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of a dataset, as they are found.
+/// The problems of a dataset, collected as they are found.
 pub struct Problems {
     found: Vec<Problem>,
     file: PathBuf,

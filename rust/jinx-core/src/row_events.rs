@@ -17,7 +17,7 @@ pub struct Blob<'a> {
     pub data: BlobData<'a>,
     /// A Hugging Face media value. Formats without media store it as `{"bytes", "path"}`.
     pub media: bool,
-    /// The file name that Hugging Face's media columns keep next to the bytes.
+    /// The file name that Hugging Face's media columns store next to the bytes.
     pub path: Option<&'a str>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Blob<'a> {
     }
 }
 
-/// What a binary payload is, beyond plain bytes.
+/// The meaning of a binary payload, beyond plain bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Payload {
     /// `bytes`.
@@ -74,23 +74,23 @@ pub enum Payload {
     Np,
 }
 
-/// A value in the form of a JINX sidecar; another sidecar can store it without encoding it again.
+/// A value in the form stored in a JINX sidecar, which another sidecar can store without encoding it again.
 #[derive(Debug)]
 pub struct StoredValue<'a> {
     pub kind: StoredKind<'a>,
-    /// How `data` is compressed.
+    /// The compression of `data`.
     pub codec: Option<Codec>,
     pub data: Content,
     /// xxh3-64 of `data`, if the source has it.
     pub checksum: Option<u64>,
-    /// Length without the codec.
+    /// The length without the codec.
     pub decoded_bytes: u64,
     pub media: Option<StoredMedia<'a>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum StoredKind<'a> {
-    /// A string, also decoded.
+    /// A string, with its decoded text.
     Str(&'a str),
     Blob(Payload),
 }
@@ -102,13 +102,13 @@ pub struct UnreadValue {
     pub payload: Option<Payload>,
     pub codec: Option<Codec>,
     pub stored_bytes: u64,
-    /// Length without the codec.
+    /// The length without the codec.
     pub decoded_bytes: u64,
     /// xxh3-64 of the stored bytes, if the source has it.
     pub checksum: Option<u64>,
 }
 
-/// The known facts about a stored media value.
+/// What is known about a stored media value.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredMedia<'a> {
     /// Like [`Blob::path`].
@@ -116,7 +116,7 @@ pub struct StoredMedia<'a> {
     pub mime: Option<&'static str>,
 }
 
-/// numpy scalars that JSON can hold as a number under the dtype's name.
+/// numpy scalars that JSON can represent as a number, together with the name of the dtype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dtype {
     Int8,
@@ -128,7 +128,7 @@ pub enum Dtype {
     Uint32,
     Uint64,
     Float32,
-    /// A Python float that JSON cannot express: nan and the infinities.
+    /// A Python float that JSON cannot represent: NaN and the infinities.
     Float64,
 }
 
@@ -188,11 +188,11 @@ pub trait Sink {
     fn int(&mut self, value: i64) -> Result<()>;
     /// An integer outside i64, as exact decimal digits with an optional minus.
     fn big_int(&mut self, digits: &str) -> Result<()>;
-    /// Any float, non-finite ones included.
+    /// Any float, including NaN and the infinities.
     fn float(&mut self, value: f64) -> Result<()>;
     fn str(&mut self, value: &str) -> Result<()>;
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()>;
-    /// Plain bytes ([`Payload::Raw`]) in a file, which a sink need not read as a whole.
+    /// Plain bytes ([`Payload::Raw`]) in a file; a sink need not read them all at once.
     fn range(&mut self, range: &SourceRange) -> Result<()> {
         self.blob(Payload::Raw, Blob::shared(range.read()?))
     }
@@ -201,9 +201,9 @@ pub trait Sink {
     fn reads_bytes(&self) -> bool {
         true
     }
-    /// A numpy scalar of a dtype that has a suffix of its own (`Float64` only from JINX 1.0 files).
+    /// A numpy scalar of a dtype with its own suffix (`Float64` only from JINX 1.0 files).
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()>;
-    /// A Hugging Face media value that has no bytes, only a file name.
+    /// A Hugging Face media value without bytes, which only has a file name.
     fn media_path(&mut self, path: &str) -> Result<()> {
         self.begin_dict(2)?;
         self.key("bytes")?;
@@ -219,47 +219,46 @@ pub trait Sink {
     fn begin_dict(&mut self, len: usize) -> Result<()>;
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
-    /// Takes the known facts about the next value before it is read; false if the content is needed after
-    /// all.
+    /// Accepts what is known about the next value before it is read; returns false if the content is needed after all.
     fn unread(&mut self, _value: UnreadValue) -> Result<bool> {
         Ok(false)
     }
-    /// Whether [`Sink::stored`] takes the next value in stored form, if a sidecar stores it with `codec` and
-    /// it has `decoded_bytes` without the codec: the sink would store it in the same form.
+    /// Whether [`Sink::stored`] accepts the next value in stored form, given that a sidecar stores it with `codec` and
+    /// it has `decoded_bytes` without the codec; the sink would then store it in the same form.
     fn takes_stored(&self, _is_str: bool, _codec: Option<Codec>, _decoded_bytes: u64) -> bool {
         false
     }
-    /// Memory for the data of a stored value of `length` bytes, if the sink can reuse some.
+    /// Memory for a stored value of `length` bytes, if the sink has some to reuse.
     fn stored_memory(&mut self, _length: usize) -> Option<Pooled> {
         None
     }
     fn stored(&mut self, _value: StoredValue<'_>) -> Result<()> {
         Err(Error::unsupported("this output takes no stored values"))
     }
-    /// Whether a media value may lie in the row by itself, without the dict that keeps its file name.
+    /// Whether a media value may be in the row by itself, without the dict that contains its file name.
     fn takes_bare_media(&self) -> bool {
         false
     }
-    /// Whether [`Sink::json`] takes the next value as text, if it is a list or dict of plain JSON.
+    /// Whether [`Sink::json`] accepts the next value as text, if it is a list or dict of plain JSON.
     fn takes_json(&self) -> bool {
         false
     }
-    /// A list or dict as JSON text in which every value means itself, and how many elements or members it has.
+    /// A list or dict as JSON text without markers or chains, and its number of elements or members.
     fn json(&mut self, _text: &[u8], _elements: u64) -> Result<()> {
         Err(Error::unsupported("this output takes no JSON text"))
     }
-    /// Whether [`Sink::row`] takes the next row as text, if it is plain JSON of this many bytes.
+    /// Whether [`Sink::row`] accepts the next row as text, if it is plain JSON of this many bytes.
     fn takes_row(&self, _bytes: usize) -> bool {
         false
     }
-    /// A row in which every value means itself, without blanks between its members: its text, its members (each name
-    /// once), and the xxh3-64 of the text with a newline, where the source has it.
+    /// A row without markers or chains, and without blanks between its members: its text, its members (each name once),
+    /// and the xxh3-64 of the text with a newline, if the source has it.
     fn row(&mut self, _text: Vec<u8>, _members: &[Span], _hash: Option<u64>) -> Result<()> {
         Err(Error::unsupported("this output takes no JSON text"))
     }
 }
 
-/// So that a `&mut dyn Sink` can be handed to everything that takes a sink.
+/// Allows passing a `&mut dyn Sink` wherever a sink is expected.
 impl<S: Sink + ?Sized> Sink for &mut S {
     fn null(&mut self) -> Result<()> {
         (**self).null()

@@ -1,14 +1,14 @@
-//! About how many bytes a sample takes in a JINX file, without encoding it.
+//! Estimates how many bytes a sample takes in a JINX file, without encoding it.
 
 use crate::checked_math::to_u64;
 use crate::error::Result;
 use crate::row_events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 
-/// Smaller binary values stay in the row, as base64.
+/// Binary values smaller than this stay in the row, as base64.
 const INLINE: u64 = 64;
-/// A pointer to a value in the sidecar, with the name's suffix.
+/// The size of a pointer to a value in the sidecar, including the name's suffix.
 const POINTER: u64 = 64;
-/// Place, hash and numbers of a row in the index.
+/// The bytes of a row's position, hash and numbers in the index.
 const INDEX: u64 = 24;
 
 /// A sink that adds up the bytes of one sample. What a sidecar stores counts as it is stored there, any other binary value
@@ -19,7 +19,7 @@ pub struct SizeOfSample {
 }
 
 impl SizeOfSample {
-    /// The bytes since the last call.
+    /// The number of bytes since the last call.
     pub fn take(&mut self) -> u64 {
         std::mem::take(&mut self.bytes).saturating_add(INDEX)
     }

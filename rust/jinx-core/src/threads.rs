@@ -1,6 +1,6 @@
-//! All threads are started here: those that share the work of one call, and those in the background. The system may
-//! refuse to start one, for example where a container limits the number of processes. Then the other threads, and at
-//! least the calling one, do its work.
+//! Starts all threads: those that share the work of one call, and those in the background. The system may refuse to
+//! start one, for example where a container limits the number of processes. Then the other threads, and at least the
+//! calling one, do its work.
 
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -31,7 +31,7 @@ impl<'scope> Workers<'scope, '_> {
     }
 }
 
-/// Does `work`, which may start threads that borrow, and waits until the system has ended these threads.
+/// Runs `work`, which may start threads that borrow, and waits until the system has ended these threads.
 ///
 /// `std::thread::scope` waits only for what they do. On a busy machine, a process that calls it in a loop then has
 /// thousands of threads that still have to end.
@@ -57,15 +57,15 @@ pub fn background<T: Send + 'static>(
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// The error of work that needs a thread, if the system refuses to start one.
+/// The error if work needs a thread and the system refuses to start one.
 pub fn refused(error: &io::Error) -> Error {
     let what = "the system refuses another thread; raise its limits (ulimit -u, ulimit -v, or the pids of the container)";
     io::Error::new(error.kind(), format!("{what}: {error}")).into()
 }
 
-/// Runs `work(false)` on up to `threads - 1` new threads, and `work(true)` on the calling one, which alone notices
-/// Ctrl-C. `work` must take its parts from a common place, so that any number of threads does all of them, and must not
-/// panic.
+/// Runs `work(false)` on up to `threads - 1` new threads, and `work(true)` on the calling thread, the only one that
+/// notices Ctrl-C. `work` must take its parts from a common place, so that any number of threads does all of them, and
+/// must not panic.
 pub fn share(threads: usize, work: &(impl Fn(bool) + Sync)) {
     scope(|workers| {
         for _ in 1..threads {
@@ -77,8 +77,8 @@ pub fn share(threads: usize, work: &(impl Fn(bool) + Sync)) {
     });
 }
 
-/// Does `work` for each item on up to `threads` threads, and returns the results in the order of the items. `what` names
-/// a thread. `work` also gets whether it runs on the calling thread, which does the first item.
+/// Runs `work` for each item on up to `threads` threads, and returns the results in the order of the items. `what`
+/// names a thread. `work` also gets whether it runs on the calling thread, which does the first item.
 pub fn map<I: Send, T: Send>(
     threads: usize,
     items: impl IntoIterator<Item = I, IntoIter: Send>,
@@ -88,7 +88,7 @@ pub fn map<I: Send, T: Send>(
     results(threads, items, what, false, || (), |(), item, is_caller| work(item, is_caller))
 }
 
-/// Like [`map`], with a state that each thread makes for itself. Ends at an error.
+/// Like [`map`], with a state that each thread creates for itself. Ends at an error.
 ///
 /// # Errors
 /// The first of `work`, in the order of the items.
@@ -133,10 +133,10 @@ fn results<I: Send, S, T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Work on one of several numbered tasks, which reports how much is done.
+/// Work on one of several numbered tasks, which reports its progress.
 pub type ReportingWork<'w> = dyn Fn(u64, &mut dyn FnMut(u64) -> Result<()>) -> Result<()> + Sync + 'w;
 
-/// Does `work` for the numbers below `count` on up to `threads` threads. Meanwhile, the calling thread passes what they
+/// Runs `work` for the numbers below `count` on up to `threads` threads. Meanwhile, the calling thread passes what they
 /// report to `tell`, and alone notices Ctrl-C. `what` names a thread.
 ///
 /// # Errors
@@ -162,7 +162,7 @@ pub fn report(
                         return;
                     }
                     if let Err(error) = caught(|| work(number, &mut report), what) {
-                        // After another error, nobody reads the report.
+                        // After an earlier error, nobody reads this report.
                         let _ = sender.send(Err(error));
                         return;
                     }
@@ -250,7 +250,7 @@ mod tests {
                 ENDED.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // Dropped by a thread after its work.
+        // Dropped by a thread when its work is done.
         thread_local!(static END: End = End::new());
         share(5, &|is_caller| {
             if !is_caller {

@@ -1,4 +1,4 @@
-//! A row as a tree, for the places that must look at a whole value: schema inference, tables, tests.
+//! A row as a tree, for code that must see a whole value: schema inference, tables, tests.
 
 use crate::error::{Error, Result};
 use crate::io::SourceRange;
@@ -24,7 +24,7 @@ pub enum Value {
     Range(SourceRange),
     Scalar(Dtype, Number),
     List(Vec<Self>),
-    /// In the order written; names are unique in a valid row.
+    /// Members in the order written; in a valid row, names are unique.
     Dict(Vec<(String, Self)>),
 }
 
@@ -87,17 +87,17 @@ pub struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// Drops the content of plain bytes: a schema does not depend on it.
+    /// Drops the content of plain bytes, on which a schema does not depend.
     pub fn without_bytes() -> Self {
         Self { is_without_bytes: true, ..Self::default() }
     }
 
-    /// Keeps plain bytes of files as [`Value::Range`], for a target that reads them when it writes them.
+    /// Keeps plain bytes in files as [`Value::Range`], for a target that reads them while writing.
     pub fn with_ranges() -> Self {
         Self { keeps_ranges: true, ..Self::default() }
     }
 
-    /// The finished value; the builder is empty again.
+    /// The finished value; afterwards, the builder is empty again.
     ///
     /// # Errors
     /// `Invalid` when the events were not balanced.

@@ -1,4 +1,4 @@
-//! Memory for values on their way from one file to another, used again when they are written.
+//! Memory for values that are copied from one file to another; it is reused once they are written.
 //!
 //! Fresh memory costs a page fault for each 4 kB: more than reading a value into it.
 
@@ -13,7 +13,7 @@ const MAX_KEPT_BYTES: usize = 4 << 20;
 /// Values of about the same length can use the same memory.
 const STEP_BYTES: usize = 16 << 10;
 
-/// Shared by the threads that fill its memory and those that write it.
+/// A pool that is shared by the threads that fill its memory and those that write it.
 #[derive(Debug, Clone, Default)]
 pub struct ValuePool(Arc<Mutex<Kept>>);
 
@@ -28,13 +28,13 @@ impl ValuePool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// At least `length` bytes of any content, or `None` for a length that is not pooled.
+    /// At least `length` bytes with any content; `None` for a length that is not pooled.
     pub fn take(&self, length: usize) -> Option<Pooled> {
         if !(MIN_POOLED_BYTES..=MAX_POOLED_BYTES).contains(&length) {
             return None;
         }
         let mut kept = self.lock();
-        // The last one is the most likely to be in the processor's caches.
+        // The last one is most likely to be in the processor's caches.
         let memory = match kept.free.iter().rposition(|memory| memory.len() >= length) {
             Some(at) => {
                 let memory = kept.free.swap_remove(at);
@@ -47,7 +47,7 @@ impl ValuePool {
     }
 }
 
-/// Memory of a pool, to which it returns.
+/// Memory from a pool, to which it returns when dropped.
 #[derive(Debug)]
 pub struct Pooled {
     memory: Vec<u8>,
@@ -60,7 +60,7 @@ impl Pooled {
         &mut self.memory
     }
 
-    /// The first `length` bytes; the memory returns to the pool with the last copy of them.
+    /// The first `length` bytes; the memory returns to the pool when the last copy of them is dropped.
     pub fn share(self, length: usize) -> Bytes {
         Bytes::from_owner(self).slice(..length)
     }

@@ -1,4 +1,4 @@
-//! Typed columns as Arrow arrays, which share the bytes of the file where Arrow has the same layout.
+//! Typed columns as Arrow arrays, which share the bytes of the file if Arrow has the same layout.
 
 use crate::column_data::ColumnData;
 use crate::gather::gathered;
@@ -28,7 +28,7 @@ pub struct ArrowColumn {
 }
 
 impl ArrowColumn {
-    /// `None` for a column that Arrow cannot have as it is.
+    /// `None` for a column that Arrow cannot represent unchanged.
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
@@ -63,7 +63,7 @@ impl ArrowColumn {
         self.array(&self.column, range)
     }
 
-    /// A copy of the samples at some positions.
+    /// A copy of the samples at the given positions.
     ///
     /// # Errors
     /// `Invalid` for a position past the end.
@@ -149,7 +149,7 @@ impl ArrowColumn {
     }
 }
 
-/// Numbers of a range. Bytes that do not lie where the processor wants such numbers are copied.
+/// The numbers in a range. Bytes that do not lie where the processor wants such numbers are copied.
 fn primitive<T: ArrowPrimitiveType>(
     data: Bytes,
     range: Range<usize>,

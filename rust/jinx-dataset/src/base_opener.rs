@@ -18,11 +18,11 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Opens the bases of a saved view, and refuses datasets other than those that it was saved over.
+/// Opens the bases of a saved view, and refuses datasets other than those with which it was saved.
 pub struct BaseOpener {
     /// The view's own file.
     file: Arc<ShardRows>,
-    /// The path of the view, from which its bases are searched and which messages name.
+    /// The path of the view, at which the search for its bases starts, and which messages contain.
     view: PathBuf,
 }
 
@@ -63,7 +63,7 @@ impl BaseOpener {
         read(self.file.shards.get()?.shard(0)?)
     }
 
-    /// The first place that has a base, and the result of `take` for it.
+    /// The first path at which a base exists, and the result of `take` for it.
     fn first_place<T>(
         &self,
         i: usize,
@@ -124,7 +124,7 @@ impl BaseOpener {
     fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
         if url_of(path).is_none() {
             let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
-            // Checked before the line offsets are used, since another file would have other offsets.
+            // Check before using the line offsets, because another file would have other offsets.
             let version = Version::File(Identity::from(&metadata)).portable();
             self.require(base, path, base.num_samples, &version)?;
         }
@@ -132,7 +132,7 @@ impl BaseOpener {
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
         let rows = self.shards(vec![ShardRef::alone(path.to_owned())], None, options, true)?;
-        // Checked again: the file may have been replaced before it was opened.
+        // Check again: the file may have been replaced before it was opened.
         self.require_own(base, path, &rows)?;
         Ok(Arc::new(rows))
     }
@@ -169,13 +169,13 @@ impl BaseOpener {
         ShardRows::open(shards, expected, None, options, is_plain)
     }
 
-    /// The options of the view's file, for other files.
+    /// The options with which the view's file was opened, for other files.
     fn options(&self, view: &Shard) -> OpenOptions {
         let options = view.options().clone();
         OpenOptions { base: PathBuf::new(), line_offsets: None, markers: false, views: false, ..options }
     }
 
-    /// Refuses what cannot be a dataset of the kind of the base.
+    /// Refuses anything that cannot be a dataset of the base's kind.
     fn require_form(&self, base: &Base, path: &Path) -> Result<()> {
         let is_directory = matches!(base.kind, BaseKind::Mds | BaseKind::Directory);
         if url_of(path).is_some() {
@@ -203,7 +203,7 @@ impl BaseOpener {
         Err(self.other(base, path, &format!("id {id} with {} samples", grouped(samples))))
     }
 
-    /// The error for a base that is another dataset now.
+    /// The error for a base that has become another dataset.
     fn other(&self, base: &Base, path: &Path, found: &str) -> Error {
         self.mismatch(format!(
             "{} is not the dataset that this view was saved over: expected id {} with {} samples, found {found}; open \
@@ -257,7 +257,7 @@ fn missing(base: &Base, view: &Path, looked: &[PathBuf]) -> Error {
     Error::mismatch(what).in_file(view)
 }
 
-/// Whether an error says that the dataset at a place is damaged, and not that it is another one or cannot be reached.
+/// Whether an error means that the dataset at a path is damaged, as opposed to being another one or out of reach.
 fn is_damage(error: &Error) -> bool {
     matches!(error.cause(), Cause::Truncated | Cause::Corrupt | Cause::Limit | Cause::Unsupported)
 }
@@ -277,8 +277,8 @@ pub fn line_offsets(view: &Shard, base: usize) -> Result<Vec<u8>> {
     offsets.map(Vec::from).ok_or_else(missing)
 }
 
-/// Where a base may be on this machine, in the order of search: from the directory of the view as it is named, from its
-/// real directory, at the absolute path that the base had when the view was saved, and at a `file://` location.
+/// The possible paths of a base on this machine, in search order: relative to the directory in the view's name,
+/// relative to its real directory, the absolute path from when the view was saved, and a `file://` location.
 ///
 /// A view at a URL only finds bases in its own bucket: it may not name files of whoever reads it.
 pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
@@ -302,7 +302,7 @@ pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The URL of a file at a path from the directory of the file at `url`; `None` for one outside its bucket.
+/// The URL of a file at a path relative to the directory of the file at `url`; `None` for one outside its bucket.
 fn beside(url: &str, path: &str) -> Option<String> {
     let (root, key) = url.split_at(url.find("://")? + 3);
     let mut parts: Vec<&str> = key.split('/').collect();
@@ -310,7 +310,7 @@ fn beside(url: &str, path: &str) -> Option<String> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            // The first part is the bucket.
+            // The first part of the path is the bucket.
             ".." if parts.len() > 1 => drop(parts.pop()),
             ".." => return None,
             part => parts.push(part),
@@ -319,7 +319,7 @@ fn beside(url: &str, path: &str) -> Option<String> {
     Some(format!("{root}{}", parts.join("/")))
 }
 
-/// The id of the first shards of a directory; it does not change when shards are added.
+/// The id of a directory, made from its first shards; it does not change when shards are added.
 ///
 /// # Errors
 /// None: the text always has a form in JSON.
@@ -330,7 +330,7 @@ pub fn directory_id(names: &[String], identities: &[(u64, String)]) -> Result<St
     Ok(hash_bytes(&text))
 }
 
-/// An absolute path without `.` and `..`, by its text alone.
+/// An absolute path without `.` and `..`, using only its text.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -345,7 +345,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// A number with commas between thousands.
+/// A number with commas between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! Fetches the blocks of an epoch before its samples are read: see `Dataset.shuffle(blocks=True)`.
+//! Fetches the blocks of an epoch before its samples are read; see `Dataset.shuffle(blocks=True)`.
 
 use crate::dataset::Dataset;
 use jinx_core::io::Density;
@@ -6,30 +6,30 @@ use jinx_core::threads;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-/// Blocks of the next group that are fetched in addition to those that replace read blocks.
+/// The number of blocks of the next group that are fetched in addition to those that replace read blocks.
 const MORE_BLOCKS: usize = 4;
-/// More rows of a block are not looked at: what lies between them is fetched with them.
+/// The maximum number of rows of a block that are looked at: what is between them is fetched with them.
 const ROWS_OF_BLOCK: usize = 1024;
 
-/// An order in blocks: groups of them are mixed.
+/// An order in blocks, in which groups of blocks are mixed.
 pub struct BlockOrder {
     /// The first sample of each block, in the order of the epoch.
     pub starts: Vec<usize>,
     /// The number of samples of a block; the last one of the dataset may have fewer.
     pub size: usize,
-    /// Blocks of a group.
+    /// The number of blocks in a group.
     pub mixed: usize,
-    /// Processes that read it together, each as much as the others.
+    /// The number of processes that read the order together, in equal shares.
     pub ranks: usize,
 }
 
-/// The blocks that were not asked for yet, and the thread that asks for them: what they need is known only when their lines
-/// have arrived, and the caller goes on meanwhile.
+/// The blocks that were not requested yet, and the thread that requests them: what they need is known only when their
+/// lines have arrived, and the caller continues meanwhile.
 pub struct BlocksAhead {
     order: BlockOrder,
     /// The number of samples of the epoch that the caller has begun to read.
     read: usize,
-    /// Blocks that were asked for.
+    /// The number of blocks that were requested.
     asked: usize,
     sender: Option<Sender<Vec<u64>>>,
     process: u32,
@@ -42,9 +42,9 @@ impl BlocksAhead {
         Self { order, read, asked, sender: None, process: std::process::id() }
     }
 
-    /// The caller reads this many samples next, with `columns` or all.
+    /// Announces that the caller reads this many samples next, with `columns` or all of them.
     pub fn advance(&mut self, view: &Dataset, columns: Option<&[String]>, samples: usize) {
-        // A forked process has no such thread, so it fetches what it reads itself.
+        // A forked process does not have this thread, so it fetches what it reads itself.
         if self.process != std::process::id() {
             return;
         }
@@ -69,7 +69,8 @@ impl BlocksAhead {
         }
     }
 
-    /// The number of blocks to request by now: the current group, and as much of the next as was read of it.
+    /// The number of blocks that should have been requested by now: the current group, and as much of the next as was
+    /// read of it.
     fn wanted(&self) -> usize {
         let samples = self.order.size * self.order.mixed;
         let (group, inside) = (self.read / samples, self.read % samples);
@@ -78,8 +79,8 @@ impl BlocksAhead {
     }
 }
 
-/// A thread that asks for blocks until its sender is dropped; `None` if the system refuses it: then blocks are fetched when
-/// they are read.
+/// Starts a thread that requests blocks until its sender is dropped; `None` if the system refuses it: then blocks are
+/// fetched when they are read.
 fn start(view: &Dataset, columns: Option<&[String]>) -> Option<Sender<Vec<u64>>> {
     let (sender, receiver) = channel::<Vec<u64>>();
     let (rows, columns) = (Arc::clone(&view.rows), columns.map(<[String]>::to_vec));

@@ -18,22 +18,22 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct ColumnData {
     pub dtype: &'static str,
-    /// Numbers of each vector; `None` for single values.
+    /// The number of elements of each vector; `None` for single values.
     pub width: Option<u64>,
-    /// For times that are instants: a time zone.
+    /// For times that are instants, the time zone.
     pub zone: Option<Arc<str>>,
     /// Whether the type is the column's own. Otherwise it is the narrowest type for an index.
     pub is_typed: bool,
     pub data: Bytes,
-    /// One bit for each sample; present only if a sample has no value.
+    /// One bit per sample; present only if any sample has no value.
     pub validity: Option<Bytes>,
     /// For strings: the start of each string, and the end of the last.
     pub offsets: Option<Bytes>,
-    /// For strings: which string each sample has, as the integers of [`code_type`]. `None`: one string a sample.
+    /// For strings: which string each sample has, as integers of [`code_type`]. `None`: one string a sample.
     pub codes: Option<Bytes>,
 }
 
-/// A part of an indexed column, which lies in one file.
+/// A part of an indexed column, in a single file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnPart {
     /// The position of its first cell.
@@ -43,7 +43,7 @@ pub struct ColumnPart {
 }
 
 impl ColumnData {
-    /// A column of single values of the narrowest type.
+    /// A column of single values, in the narrowest type.
     pub fn indexed(
         dtype: &'static str,
         data: Vec<u8>,
@@ -55,7 +55,7 @@ impl ColumnData {
         Self { dtype, width: None, zone, is_typed: false, data, validity, offsets, codes }
     }
 
-    /// How many samples it has.
+    /// The number of samples in the column.
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
@@ -97,7 +97,7 @@ impl ColumnData {
         })
     }
 
-    /// The same values as one string a sample, where they are strings with codes, or times.
+    /// The same values with one string per sample, for strings with codes and for times.
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
@@ -155,7 +155,7 @@ impl ColumnData {
         Ok(arrow_field(name, ArrowForm { dtype, width: self.width, zone, entries }))
     }
 
-    /// The type of its cells.
+    /// The type of the column's cells.
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
@@ -173,7 +173,7 @@ impl ColumnData {
         bytes.ok_or_else(|| Error::invalid("strings have no common size"))
     }
 
-    /// The column for the file of a view, with the cells at `order`.
+    /// The column for the file of a view, with cells in the order `order`.
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
@@ -185,7 +185,7 @@ impl ColumnData {
     }
 }
 
-/// The value in a cell that has one; vectors are arrays, and times are text.
+/// The value in a cell that is not missing; vectors become arrays, and times become text.
 pub fn cell_value(dtype: ColumnType, width: Option<u64>, zone: Option<&str>, cell: &[u8]) -> Value {
     if let Some(width) = width {
         let data = npy::vector(dtype.name(), width, cell).into();
@@ -215,13 +215,13 @@ fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
     }
 }
 
-/// What decides the Arrow type of a column.
+/// What determines the Arrow type of a column.
 #[derive(Clone, Copy)]
 pub struct ArrowForm<'a> {
     pub dtype: ColumnType,
     pub width: Option<u64>,
     pub zone: Option<&'a str>,
-    /// How many strings codes tell apart; `None` without codes.
+    /// The number of different strings that codes refer to; `None` without codes.
     pub entries: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Own columns of a saved view that its file has as typed arrays.
+//! Columns that a saved view adds, stored in its file as typed arrays.
 
 use crate::column_data::{ArrowForm, ColumnData, ColumnPart, arrow_field, cell_value};
 use crate::files::Files;
@@ -50,7 +50,7 @@ impl ColumnRows {
         Ok(Some(Self { file: Arc::clone(file), files, projection: Projection::default() }))
     }
 
-    /// Calls `read` with the shard and its shown columns.
+    /// Calls `read` with the shard and its visible columns.
     fn with_shard<T>(&self, read: impl FnOnce(&Shard, &[&ColumnInfo]) -> Result<T>) -> Result<T> {
         let shards = self.file.shards.get()?;
         let shard = shards.shard(0)?;

@@ -61,7 +61,7 @@ impl ConcatRows {
         }
     }
 
-    /// The parts that have samples, or all if none has.
+    /// The parts that have samples; all parts if none has any.
     fn telling(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
         self.parts.iter().filter(|part| part.files().samples > 0 || self.files.samples == 0)
     }
@@ -183,7 +183,7 @@ impl Rows for ConcatRows {
         let mut columns = Vec::with_capacity(self.parts.len());
         let name = path.first().and_then(Option::as_deref);
         for part in self.parts.iter().filter(|part| part.files().samples > 0) {
-            // Its files have values that it does not show.
+            // Its files have values that it does not show, so these must not be used.
             if name.is_some_and(|name| part.hides(name)) {
                 return Ok(None);
             }
@@ -198,7 +198,7 @@ impl Rows for ConcatRows {
         let name = path.first().and_then(Option::as_deref);
         for (rows, start) in self.parts.iter().zip(&self.starts).filter(|(rows, _)| rows.files().samples > 0)
         {
-            // Its files have values that it does not show.
+            // Its files have values that it does not show, so these must not be used.
             if name.is_some_and(|name| rows.hides(name)) {
                 return Ok(None);
             }
@@ -232,7 +232,7 @@ impl Rows for ConcatRows {
         !self.projection.has(name) || self.parts.iter().all(|part| part.hides(name))
     }
 
-    /// Includes columns that some parts hide and others show: the view treats these as its own.
+    /// Includes columns that some parts hide and others show, because the view treats these as its own.
     fn own_names(&self) -> Vec<String> {
         self.own_names.clone()
     }
@@ -389,7 +389,7 @@ fn in_sequence(spans: &[Span], position: u64) -> u64 {
     span.in_all + (position - span.in_part)
 }
 
-/// Returns the columns that at least one part does not take from its files, and whether the parts differ in them.
+/// Returns the columns that any part does not take from its files, and whether the parts differ in these.
 fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     let mut all = Vec::new();
     parts.iter().for_each(|part| add_names(&mut all, part.own_names()));
@@ -411,19 +411,19 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     Ok((all, parts_differ))
 }
 
-/// Concatenates columns; integers of several types become 64-bit ones. `None` if their types differ otherwise.
+/// Concatenates columns; integers of different types become 64-bit. `None` if their types differ otherwise.
 fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
     let is_other = |(column, _): &(ColumnData, u64), first: &ColumnData| {
         (column.dtype, &column.zone) != (first.dtype, &first.zone)
     };
     for (column, _) in &mut columns {
-        // The parts have strings of their own.
+        // Each part has its own numbering of strings.
         if column.codes.is_some() {
             *column = column.clone().with_plain_strings().ok()?;
         }
     }
     let (first, _) = columns.first()?;
-    // Times of several kinds have no common type.
+    // Times of different kinds have no common type.
     if columns.iter().any(|(column, _)| column.dtype.starts_with("datetime"))
         && columns.iter().any(|part| is_other(part, first))
     {

@@ -1,4 +1,4 @@
-//! Samples in an order.
+//! Samples in some order.
 
 use crate::concat::ConcatRows;
 use crate::files::Files;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Dataset {
     pub rows: Arc<dyn Rows>,
-    /// Positions in the rows, in the order of the dataset; `None` for all rows in their order.
+    /// Positions in the rows, in the order of the dataset; `None` for all rows in order.
     pub positions: Option<Arc<Vec<u64>>>,
 }
 
 impl Dataset {
-    /// All rows in their order.
+    /// All rows, in order.
     pub fn of(rows: Arc<dyn Rows>) -> Self {
         Self { rows, positions: None }
     }
@@ -58,7 +58,7 @@ impl Dataset {
         Ok(Self { rows: Arc::clone(&self.rows), positions: Some(Arc::new(positions)) })
     }
 
-    /// The samples of several datasets as one sequence.
+    /// The samples of several datasets, as one sequence.
     ///
     /// # Errors
     /// `Invalid` if there is no dataset; read errors.
@@ -88,7 +88,7 @@ impl Dataset {
         let files = Files { paths, base, samples: to_u64(self.len()) };
         let positions =
             self.positions.as_ref().map_or(Positions::Same, |all| Positions::Memory(Arc::clone(all)));
-        // Views of these rows can have only the columns selected here.
+        // Views of these rows can only have columns that are selected here.
         Ok(Arc::new(ViewRows::new(files, Arc::clone(&self.rows), positions, None, Vec::new())?))
     }
 

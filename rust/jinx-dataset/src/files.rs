@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The paths of a dataset's files. They remain known after the files are closed.
+/// The paths of the files of a dataset. They remain known after the files are closed.
 #[derive(Debug)]
 pub struct Files {
     /// The paths as given by the caller.
     pub paths: Vec<PathBuf>,
-    /// The directory that relative paths start from.
+    /// The directory from which relative paths start.
     pub base: PathBuf,
-    /// Number of samples in the files.
+    /// The number of samples in the files.
     pub samples: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Closable<T> {
 }
 
 struct Owner<T> {
-    /// No new read may start, but earlier reads may still be running.
+    /// No new read may start, although earlier reads may still be running.
     is_closed: AtomicBool,
     files: Mutex<Option<Arc<T>>>,
 }

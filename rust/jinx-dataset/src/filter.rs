@@ -18,7 +18,7 @@ use std::cell::OnceCell;
 /// The result of a filter.
 pub struct Chosen {
     pub positions: Vec<u64>,
-    /// For each path, whether it was looked up and no sample has it.
+    /// For each path, whether it was looked up and found in no sample.
     pub not_found: Vec<bool>,
 }
 
@@ -80,7 +80,7 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
     })
 }
 
-/// Leaves out indexed columns of float64 that hold float32 of the rows: samples tell their type.
+/// Leaves out indexed columns of float64 whose rows contain float32, because samples have that type.
 fn without_narrow_floats<R: Rows + ?Sized>(
     rows: &R,
     paths: &[Vec<String>],

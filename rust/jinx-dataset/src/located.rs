@@ -27,7 +27,7 @@ pub enum Located {
     Other(Arc<dyn Rows>, u64),
 }
 
-/// Reads samples from the first to the last.
+/// Reads samples from first to last.
 pub trait Walk: Send {
     /// Returns where the sample at a position is. Call this with increasing positions.
     ///

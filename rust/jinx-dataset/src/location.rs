@@ -1,4 +1,4 @@
-//! The location of a dataset, and its files.
+//! The location of a dataset and its files.
 
 use crate::remote::contents_at;
 use jinx_core::io::url_of;
@@ -9,7 +9,7 @@ use jinx_format::read::shard::OpenOptions;
 use jinx_mds::index_json::INDEX_NAME;
 use std::path::{Path, PathBuf};
 
-/// Endings of files of JSON lines.
+/// Suffixes of JSON lines files.
 const PLAIN: [&str; 4] = [".jsonl", ".ndjson", ".jsonlines", ".json"];
 
 /// The location of a dataset.
@@ -58,7 +58,7 @@ impl Location {
         all.try_fold(first, |all, more| all.with(more?))
     }
 
-    /// The manifest of a single local directory, whose replacement says that the directory was replaced or grew.
+    /// The manifest of a single local directory; if it is replaced, the directory was replaced or extended.
     pub(crate) fn manifest(&self) -> Option<PathBuf> {
         match self {
             Self::Path(path) if url_of(path).is_none() => Some(path.join(manifest::NAME)),
@@ -101,13 +101,13 @@ fn contents_of(path: &Path, split: Option<&str>, options: &OpenOptions) -> Resul
     Ok(Contents::Shards(vec![ShardRef::alone(path.to_owned())]))
 }
 
-/// Whether a file has the name of JSON lines.
+/// Whether a file has the name of a JSON lines file.
 pub(crate) fn is_plain(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     PLAIN.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The MDS directory that a path names: itself, its subdirectory of a split, or the directory of an `index.json`.
+/// The MDS directory for a path: itself, its subdirectory for a split, or the directory of an `index.json`.
 pub fn mds_directory(path: &Path, split: Option<&str>) -> Option<PathBuf> {
     let is_index = path.file_name().is_some_and(|name| name == INDEX_NAME) && path.is_file();
     let directory = if is_index { path.parent()? } else { path };

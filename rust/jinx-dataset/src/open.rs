@@ -17,7 +17,7 @@ use jinx_format::view_footer::Base;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Attempts to open a dataset that a writer keeps replacing.
+/// The number of attempts to open a dataset that a writer keeps replacing.
 const ATTEMPTS: usize = 20;
 
 /// How a dataset is opened.
@@ -27,19 +27,19 @@ pub struct Options {
     pub files: OpenOptions,
     /// Only the shards of this split, or the subdirectory of that name. A single file of another split is empty.
     pub split: Option<String>,
-    /// The places of the bases of a saved view.
+    /// Where the bases of a saved view are.
     pub bases: Bases,
 }
 
-/// The places of the bases of a saved view.
+/// Where the bases of a saved view are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Bases {
-    /// The paths in the view.
+    /// At the paths in the view.
     #[default]
     AsSaved,
-    /// Look for the bases at these places, one for each base.
+    /// Look for the bases at these paths, one for each base.
     At(Vec<PathBuf>),
-    /// Refuse views: a view may name any file that its reader can read.
+    /// Refuse views, because a view may refer to any file that its reader can read.
     Refused,
 }
 
@@ -57,7 +57,7 @@ pub fn open(location: &Location, expected: Option<&[FileIdentity]>, options: &Op
         let rows = open_files(location, expected, options)?;
         let Some(file) = view_file(&rows) else { return checked(rows, expected) };
         match view_over_bases(&file, &options.bases) {
-            // Another view replaced the file before its bases were open.
+            // Another view replaced the file before its bases were opened: try again.
             Err(error) if error.cause() == Cause::Mismatch && is_replaced(&file)? => {}
             opened => return checked(opened?, expected),
         }
@@ -65,7 +65,7 @@ pub fn open(location: &Location, expected: Option<&[FileIdentity]>, options: &Op
     Err(unsteady(location))
 }
 
-/// Like [`open`], but of a saved view it opens only the view's own file, which shows the view's own columns.
+/// Like [`open`], but for a saved view, opens only its own file, which shows the view's own columns.
 ///
 /// # Errors
 /// The errors of [`open`].
@@ -77,7 +77,7 @@ pub fn open_files(
     for _ in 0..ATTEMPTS {
         let before = state(location);
         let opened = open_once(location, expected, options);
-        // If a writer replaced the directory meanwhile, its shards may be those of two datasets.
+        // If a writer replaced the directory meanwhile, these may be shards of two datasets.
         if state(location) == before {
             return opened;
         }
@@ -123,8 +123,8 @@ fn open_once(
             let views = are_views(&shards)?;
             let files = OpenOptions { views, ..files };
             shards.truncate(expected.map_or(usize::MAX, <[_]>::len));
-            // With a split, each shard is opened now to see whether it belongs to the split.
-            // What is expected of a view includes its bases.
+            // With a split, open each shard now to see whether it belongs to the split. For a view, the expected ids
+            // include its bases.
             let expected = expected.filter(|_| !views);
             let known = if split.is_none() { listed(&shards, expected) } else { None };
             let rows = ShardRows::open(shards, known, split, files, false)?;
@@ -136,7 +136,7 @@ fn open_once(
     })
 }
 
-/// Whether these are the shards of saved views.
+/// Whether the shards are those of saved views.
 fn are_views(shards: &[ShardRef]) -> Result<bool> {
     let views = shards.iter().filter(|shard| shard.is_view).count();
     if views > 0 && views < shards.len() {
@@ -146,7 +146,7 @@ fn are_views(shards: &[ShardRef]) -> Result<bool> {
     Ok(views > 0)
 }
 
-/// The known facts about shards before they are opened, so that many shards are opened only on use.
+/// What is known about shards before they are opened, so that many shards are only opened on use.
 fn listed(shards: &[ShardRef], expected: Option<&[FileIdentity]>) -> Option<Vec<FileIdentity>> {
     match expected {
         // A single file may be a view.
@@ -175,7 +175,7 @@ fn path_of(file: &ShardRows) -> PathBuf {
     file.files.places().next().unwrap_or_default()
 }
 
-/// The samples of a saved view; those of a directory follow each other.
+/// The samples of a saved view; for a directory, one view after another.
 fn view_over_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>> {
     let mut open = OpenBases::default();
     let shards = file.one_by_one()?.into_iter();
@@ -183,7 +183,7 @@ fn view_over_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>
     one_sequence(views.collect::<Result<_>>()?)
 }
 
-/// Bases that are open, by their entries in the view: the shards of a directory share them.
+/// Open bases, by their entries in the view, so that the shards of a directory share them.
 type OpenBases = Vec<(Vec<Base>, Arc<dyn Rows>)>;
 
 fn shard_over_bases(file: &Arc<ShardRows>, bases: &Bases, open: &mut OpenBases) -> Result<Arc<dyn Rows>> {
@@ -200,7 +200,7 @@ fn shard_over_bases(file: &Arc<ShardRows>, bases: &Bases, open: &mut OpenBases) 
     Ok(Arc::new(over_bases(Arc::clone(file), base)?))
 }
 
-/// The bases of a view, without the places of their line offsets in its own file.
+/// The bases of a view, without the positions of line offsets in the view's own file.
 fn entries_of(file: &ShardRows) -> Result<Vec<Base>> {
     let bases = file.view_info()?.map(|info| info.bases).unwrap_or_default();
     Ok(bases.into_iter().map(|base| Base { index: None, ..base }).collect())

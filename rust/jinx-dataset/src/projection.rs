@@ -1,4 +1,4 @@
-//! The columns of a view, and how to decode them.
+//! The columns of a view, and how these are decoded.
 
 use crate::touched::Touched;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Returns the same projection for one iterator, with a new count of used columns.
+    /// The same projection for one iterator, with a new count of used columns.
     pub fn of_iterator(&self) -> Self {
         let (columns, hidden, pixels) = (self.columns.clone(), self.hidden.clone(), self.pixels.clone());
         Self { columns, hidden, pixels, touched: Some(Arc::default()) }

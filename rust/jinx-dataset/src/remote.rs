@@ -44,8 +44,7 @@ fn mds_at(url: &str, split: Option<&str>, store: &dyn Store) -> Result<Option<Pa
     Ok(tag.map(|_| PathBuf::from(directory)))
 }
 
-/// A dataset at a URL is checked: all its files, with a separate error for each shard that the manifest lists and that is
-/// missing.
+/// Checks a dataset at a URL: all its files, with a separate error for each shard in the manifest that is missing.
 ///
 /// # Errors
 /// Errors of the store, and of a directory without data.

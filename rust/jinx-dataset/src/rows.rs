@@ -20,7 +20,7 @@ use jinx_format::write::inherit::Inherited;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Samples by position, with the columns that a projection selects, such as JINX shards or MDS directories.
+/// Samples by position, with the columns that a projection selects, for example from JINX shards or MDS directories.
 ///
 /// Methods about all samples, such as [`Rows::column`], ignore the projection. After closing, every method that reads
 /// fails; only [`Rows::files`] and [`Rows::projection`] still work.
@@ -38,7 +38,7 @@ pub trait Rows: Send + Sync {
     /// `Mismatch` if a file is another one now; it may come at the first access to the file. Errors from opening.
     fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>>;
 
-    /// Closes the files and maps, for all views and samples of them.
+    /// Closes the files and maps, for all views and samples that use them.
     fn close(&self);
 
     /// # Errors
@@ -84,7 +84,7 @@ pub trait Rows: Send + Sync {
     /// Read errors.
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>>;
 
-    /// The parts of an indexed column, for readers that take one after the other; `None` if it is known only as a whole,
+    /// The parts of an indexed column, for readers that take one after another; `None` if it is known only as a whole,
     /// or not at all.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ pub trait Rows: Send + Sync {
         Err(Error::invalid(format!("the column has no part {part}")))
     }
 
-    /// The known names of the columns, in order of first appearance.
+    /// The known column names, in order of first appearance.
     ///
     /// # Errors
     /// Read errors.
@@ -119,7 +119,7 @@ pub trait Rows: Send + Sync {
     /// Read errors.
     fn identities(&self) -> Result<Vec<(u64, String)>>;
 
-    /// The number of samples of each file and the id by which a saved view names it as its base.
+    /// The number of samples of each file, and the id with which a saved view refers to it as a base.
     ///
     /// # Errors
     /// `Mismatch` naming a file without an id that was changed since it was opened; read errors.
@@ -127,7 +127,7 @@ pub trait Rows: Send + Sync {
         self.identities()
     }
 
-    /// A hash of a whole main file as it was opened.
+    /// A hash of a whole main file as it was when opened.
     ///
     /// # Errors
     /// Read errors; `Invalid` for rows that are not in files of samples.
@@ -135,7 +135,7 @@ pub trait Rows: Send + Sync {
         Err(Error::invalid("only files of JINX and JSON lines are hashed"))
     }
 
-    /// The sidecar of a file, in the state in which it was opened.
+    /// The sidecar of a file, in the version that was opened.
     ///
     /// # Errors
     /// Read errors; `Invalid` for rows that are not in files of JINX.
@@ -155,7 +155,7 @@ pub trait Rows: Send + Sync {
         Ok(ArrowTypes::default())
     }
 
-    /// The information in the files about the columns that `wanted` selects, for a copy of the samples.
+    /// What the files say about the columns that `wanted` selects, for a copy of the samples.
     ///
     /// # Errors
     /// Read errors.
@@ -163,7 +163,7 @@ pub trait Rows: Send + Sync {
         Ok(Inherited::default())
     }
 
-    /// The `meta` that writers kept, as far as it holds for all samples.
+    /// The `meta` that writers stored, as far as it applies to all samples.
     ///
     /// # Errors
     /// Read errors.
@@ -232,7 +232,7 @@ pub trait Rows: Send + Sync {
         Ok(true)
     }
 
-    /// Whether samples are shown without this column although the files may have it.
+    /// Whether samples are shown without this column, although the files may have it.
     fn hides(&self, name: &str) -> bool {
         !self.projection().has(name)
     }
@@ -245,7 +245,7 @@ pub trait Rows: Send + Sync {
     /// Returns itself as `Any`, for a downcast to a type that the caller knows.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
-    /// Emits the columns of [`Rows::own_names`] that `wanted` selects, without reading the files of the samples.
+    /// Emits those columns of [`Rows::own_names`] that `wanted` selects, without reading the files of the samples.
     ///
     /// # Errors
     /// The same as [`Rows::emit`].
@@ -253,7 +253,7 @@ pub trait Rows: Send + Sync {
         Ok(())
     }
 
-    /// Columns of views that the files of the samples do not have.
+    /// The columns of views that the files of the samples do not have.
     fn own_names(&self) -> Vec<String> {
         Vec::new()
     }
@@ -265,15 +265,15 @@ pub trait Rows: Send + Sync {
     /// Errors from reading the positions of a saved view.
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots>;
 
-    /// How many of the samples at `positions` to take together, at least one. This is fewer than all if reading a
-    /// sample needs memory in addition to its values.
+    /// Returns how many of the samples at `positions` to take together; at least one. This is fewer than all if reading
+    /// a sample needs memory in addition to its values.
     fn taken_together(&self, positions: &[u64]) -> usize {
         positions.len()
     }
 
-    /// The columns that `wanted` selects of the samples at `positions` will be read soon: what is not on this machine is
-    /// fetched now, with few requests; with that around them, if they are dense. This does not fail: reading reports the
-    /// error.
+    /// Announces that the columns that `wanted` selects of the samples at `positions` will be read soon: whatever is
+    /// not on this machine is fetched now, with few requests; including what is around it, if the positions are dense.
+    /// This does not fail: reading reports the error.
     fn will_need(&self, _positions: &[u64], _wanted: &dyn Fn(&str) -> bool, _density: Density) {}
 
     /// Reads all files on other machines once, so that the cache on this machine has them; returns the number of bytes.
@@ -296,13 +296,13 @@ pub struct Roots {
     pub positions: Option<Vec<u64>>,
 }
 
-/// The known information about the Arrow types of the columns.
+/// What is known about the Arrow types of the columns.
 #[derive(Default)]
 pub struct ArrowTypes {
-    /// The schema that the samples were written from.
+    /// The schema with which the samples were written.
     pub schema: Option<String>,
-    /// Paths that hold media.
+    /// The paths of media.
     pub media: Vec<MediaPath>,
-    /// Without a schema: the fields of columns that have one type, so that no value need be read.
+    /// Without a schema: the fields of columns with a single type, so that no value has to be read.
     pub typed: Vec<Field>,
 }

@@ -28,7 +28,7 @@ pub fn over_bases(file: Arc<ShardRows>, base: Arc<dyn Rows>) -> Result<ViewRows>
         None => Positions::Same,
         Some(_) => Positions::Saved(Arc::clone(&file)),
     };
-    // Without samples, the file may still have the types of the columns.
+    // Even without samples, the file may have the types of the columns.
     let has_types = files.samples == 0 && file.shards.get()?.shard(0)?.footer().arrow_schema.is_some();
     let columns = ColumnRows::of(&file)?.map(Arc::new);
     let members = (info.rows > 0 || has_types).then_some(file);
@@ -36,7 +36,7 @@ pub fn over_bases(file: Arc<ShardRows>, base: Arc<dyn Rows>) -> Result<ViewRows>
         (Some(members), None) => Some(members),
         (None, Some(columns)) => Some(columns),
         (None, None) => None,
-        // Typed columns follow the members of the rows.
+        // Typed columns come after the columns in the rows.
         (Some(members), Some(columns)) => {
             let paths = (files.paths.clone(), files.base.clone());
             let files = Files { paths: paths.0, base: paths.1, samples: files.samples };

@@ -11,7 +11,7 @@ use jinx_core::value::TreeBuilder;
 use std::sync::Arc;
 
 impl Dataset {
-    /// The schema that the samples were written from, or one inferred from all of them. With `mixed_json`, columns of
+    /// The schema with which the samples were written, or one inferred from all of them. With `mixed_json`, columns of
     /// mixed types count as JSON.
     ///
     /// # Errors
@@ -21,8 +21,8 @@ impl Dataset {
         if let Some(text) = types.schema {
             return self.projected(&decode_schema(&text)?);
         }
-        // Without samples, the schema has the types of all rows. Values that nobody selected refuse nothing: a column
-        // without a common type is left out.
+        // Without samples, the schema comes from all rows. Values that nobody selected must not cause errors, so a
+        // column without a common type is left out.
         let leave_out = self.is_empty();
         let mut inference =
             SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false, leave_out });
@@ -47,7 +47,7 @@ impl Dataset {
         self.projected(&Schema::new_with_metadata(fields, inferred.metadata().clone()))
     }
 
-    /// The schema as text, as a footer has it. Columns of mixed types count as JSON.
+    /// The schema as text, in the form used in footers. Columns of mixed types count as JSON.
     ///
     /// # Errors
     /// Read errors.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// How often each media column was used in the samples of one iterator.
+/// How often each media column was used, in the samples of one iterator.
 #[derive(Debug, Default)]
 pub struct Touched(Mutex<Vec<(String, usize)>>);
 

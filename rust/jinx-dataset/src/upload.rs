@@ -1,5 +1,5 @@
-//! Copies a dataset of this machine to a URL. What names the other files goes last, so a reader sees the old dataset or
-//! the new one.
+//! Copies a local dataset to a URL. What names the other files goes last, so a reader sees the old dataset or the new
+//! one.
 
 use jinx_core::error::Cause;
 use jinx_core::io::{Condition, Source, Store, second_name, sidecar_path};
@@ -11,7 +11,7 @@ use jinx_format::sidecar::HEADER_BYTES;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The number of digits of an id that tell new shards from those of the replaced directory.
+/// The number of digits of an id that distinguish new shards from those of the replaced directory.
 const ID_DIGITS: usize = 12;
 
 /// Copies a `.jinx` file with its sidecar, or a directory of shards, to `url`. Files that are there already from an
@@ -27,13 +27,13 @@ pub fn upload(path: &Path, url: &str, overwrite: bool, options: &OpenOptions) ->
     upload_pair(path, url, overwrite, store, options)
 }
 
-/// How to replace what has this tag now.
+/// The condition for replacing the object that has this tag now.
 fn replacing(tag: Option<String>) -> Condition {
     tag.map_or(Condition::Absent, Condition::Matches)
 }
 
-/// The condition under which the file that names all others is written: nothing is there, or what is there now and may be
-/// replaced.
+/// The condition for writing the file that names all others: that nothing is there, or only what is there now and may
+/// be replaced.
 fn condition_at(url: &str, overwrite: bool, store: &dyn Store) -> Result<Condition> {
     let condition = replacing(store.tag(url)?);
     if condition == Condition::Absent || overwrite {
@@ -64,14 +64,14 @@ fn upload_pair(
     store.put_file(url, path, &condition)
 }
 
-/// Copies a sidecar to its usual name; `false` if another one is there, perhaps of an upload that is under way.
+/// Copies a sidecar to its usual name; `false` if another one is there, for example from an upload in progress.
 fn upload_sidecar(sidecar: &Source, target: &Path, store: &dyn Store) -> Result<bool> {
     let url = target.to_string_lossy();
     match store.put_file(&url, sidecar.path(), &Condition::Absent) {
         Ok(()) => Ok(true),
         Err(error) if is_taken(&error) => {
             let there = Source::of(store.open(&url)?, target);
-            // An interrupted upload has sent the sidecar: the header has the identity of the content.
+            // An interrupted upload may have sent the sidecar; its header identifies the content.
             let length = HEADER_BYTES.min(sidecar.len());
             let is_same =
                 there.len() == sidecar.len() && there.read(0, length)? == sidecar.read(0, length)?;
@@ -100,13 +100,13 @@ fn upload_directory(
         let id = shard.id.as_deref();
         let send = |name: &str, overwrite| {
             let target = format!("{url}/{name}");
-            // An interrupted upload has sent the shard.
+            // An interrupted upload may have sent the shard.
             match id.is_some_and(|id| is_shard_at(&target, id, options)) {
                 true => Ok(()),
                 false => upload_pair(&shard.path, &target, overwrite, store, options),
             }
         };
-        // Other shards of this name stay: those of the old dataset for its readers.
+        // Other shards with this name stay, because readers of the old dataset need them.
         let name = match (id, send(&name, false)) {
             (Some(id), Err(error)) if is_taken(&error) => {
                 let stem = name.trim_end_matches(".jinx");
@@ -125,7 +125,7 @@ fn upload_directory(
     }
 }
 
-/// Whether a shard with this id is at a URL, with its sidecar.
+/// Whether a shard with this id, with its sidecar, is at a URL.
 fn is_shard_at(url: &str, id: &str, options: &OpenOptions) -> bool {
     Shard::open(Path::new(url), options).is_ok_and(|shard| shard.footer().id.as_deref() == Some(id))
 }

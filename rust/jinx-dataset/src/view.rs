@@ -1,4 +1,4 @@
-//! Views: samples of a base, with additional columns of the view.
+//! Views: samples of a base, plus columns of the view's own.
 
 use crate::column_data::{ColumnData, ColumnPart};
 use crate::dataset::Dataset;
@@ -31,7 +31,7 @@ pub enum Positions {
     /// All samples in the same order.
     Same,
     Memory(Arc<Vec<u64>>),
-    /// In the file of a saved view.
+    /// Stored in the file of a saved view.
     Saved(Arc<ShardRows>),
 }
 
@@ -56,7 +56,7 @@ impl Positions {
     }
 }
 
-/// A view: the columns of a base, followed by its own columns, which hide columns of the same name.
+/// A view: the columns of a base, followed by columns of its own, which hide columns with the same name.
 pub struct ViewRows {
     pub files: Arc<Files>,
     /// The base without the hidden columns.
@@ -75,7 +75,7 @@ pub struct ViewRows {
 }
 
 impl ViewRows {
-    /// `dropped` are columns of the base to hide without a replacement.
+    /// `dropped` are columns of the base that are hidden without a replacement.
     ///
     /// # Errors
     /// Errors from reading the names.
@@ -174,7 +174,7 @@ impl ViewRows {
             Some(positions) => positions.iter().map(|i| self.positions.get(*i)).collect::<Result<_>>()?,
         };
         let chosen = self.base.filtered(filter, Some(&of_base), limit)?;
-        // `chosen` is in the order of `of_base`. If a sample of the base is chosen, all its occurrences are chosen, so
+        // `chosen` is in the order of `of_base`. If a sample of the base is chosen, it is chosen wherever it occurs, so
         // the next equal position is the right one.
         let mut left = chosen.iter().peekable();
         let is_chosen = |i: &usize| left.next_if_eq(&&of_base[*i]).is_some();
@@ -182,12 +182,12 @@ impl ViewRows {
         Ok(places.map(|i| positions.map_or_else(|| to_u64(i), |positions| positions[i])).collect())
     }
 
-    /// The view's own rows, if they hold the column.
+    /// The view's own rows, if they contain the column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
     }
 
-    /// The rows whose parts of a column are parts of the view: they have its order.
+    /// The rows whose column parts are also parts of the view's column, because they have the same order.
     fn holder_of_parts(&self, path: &[Option<String>]) -> Option<&Arc<dyn Rows>> {
         let own = path.first().and_then(Option::as_deref).and_then(|name| self.holder(name));
         own.or_else(|| matches!(self.positions, Positions::Same).then_some(&self.base))
@@ -302,7 +302,7 @@ impl Rows for ViewRows {
         let is_shown = |path: &Vec<String>| path.first().is_some_and(|name| self.shows(name));
         let are_shown = filter.paths().iter().all(is_shown);
         match &self.own {
-            // These rows have the same positions as the view.
+            // These rows are numbered like the view.
             Some(rows) if own > 0 && own == filter.paths().len() => rows.filtered(filter, positions, limit),
             _ if are_shown => self.filtered_by_base(filter, positions, limit),
             _ => sample_by_sample(self, filter, positions, limit),
@@ -369,8 +369,8 @@ impl Rows for ViewRows {
         let schema = match types.schema.take() {
             Some(schema) => schema,
             None if self.files.samples > 0 => return Ok(types),
-            // Types are inferred from samples. There are none here, but the base may have some. It shows all
-            // its columns, as it need not have those that this view selects.
+            // Types are inferred from samples. There are none here, but the base may have some. Show all columns of the
+            // base, because it may lack columns that this view selects.
             None => {
                 let rows = self.base.with_projection(Projection::default());
                 Dataset::of(rows).select(&[])?.schema_text()?

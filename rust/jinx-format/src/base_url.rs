@@ -1,4 +1,4 @@
-//! URLs that name the bases of saved views. None but `file://` is opened unless the user names it.
+//! URLs of the bases of saved views. None but `file://` is opened unless the user names it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 const SCHEMES: [&str; 6] = ["s3", "gs", "az", "https", "hf", "file"];
-/// The longest version: ETags and revisions have less than half of this.
+/// The maximum length of a version: ETags and revisions have less than half of this.
 const MAX_VERSION_BYTES: usize = 256;
 
-/// Checks a URL that a view names, and splits it into its scheme, its host or bucket, and the rest with its `/`.
+/// Checks a URL in a view, and splits it into scheme, host or bucket, and the rest with its `/`.
 ///
 /// # Errors
 /// `Corrupt` for what is not a plain URL, and for user info, queries and fragments, which may hold secrets;
 /// `Unsupported` for another scheme.
 pub(crate) fn parse(url: &str) -> Result<(&str, &str, &str)> {
-    // The message must not show a secret in a URL, so it shows no URL.
+    // Show no URL in the message, because it may contain a secret.
     let malformed = |fault: &str| Error::corrupt(format!("the location of a base {fault}"));
     if plain_path(url, "").is_err() {
         return Err(malformed("is empty, longer than 4096 bytes or not plain text"));
@@ -73,7 +73,7 @@ pub fn local_path(url: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(decoded(path).unwrap_or_default())))
 }
 
-/// A URL's path without its escapes; `None` for an incomplete one.
+/// A URL's path with its escapes decoded; `None` for an incomplete escape.
 fn decoded(path: &str) -> Option<Vec<u8>> {
     let mut parts = path.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Checksums of the chunks of an array: a reader of a part checks that part, and each chunk only once.
+//! Checksums of the chunks of an array, so that a reader of a part checks only that part, and each chunk only once.
 
 use crate::footer::ArrayRef;
 use bytes::Bytes;
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use twox_hash::XxHash3_64;
 
-/// The size in bytes of the chunks that a writer makes.
+/// The size in bytes of the chunks that writers make.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// More chunks than this would make the footer large; the chunks of longer arrays are larger.
+/// The maximum number of chunks, because more would make the footer large; longer arrays have larger chunks.
 const MAX_CHUNKS: u64 = 4096;
 
 /// The size in bytes of the chunks of an array of `length` bytes; `None` if it is one chunk.
@@ -23,7 +23,7 @@ pub(crate) fn chunk_bytes(length: u64) -> Option<u64> {
     (chunk < length).then_some(chunk)
 }
 
-/// Checks that `chunk` and `xs` of a pointer to `length` bytes fit each other.
+/// Checks that `chunk` and `xs` of a pointer to `length` bytes are consistent.
 ///
 /// # Errors
 /// `Corrupt` when they do not.
@@ -48,7 +48,7 @@ pub(crate) fn check_members(length: u64, chunk: Option<u64>, xs: Option<&ArrayRe
     Ok(())
 }
 
-/// The checksums of one array's chunks, and which chunks were compared with them.
+/// The checksums of one array's chunks, and which chunks were already compared with them.
 ///
 /// An array without `chunk` is one chunk.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ pub(crate) struct ChunkChecks {
     length: u64,
     chunk: u64,
     sums: Vec<u64>,
-    /// A bit for each chunk.
+    /// One bit per chunk.
     compared: Box<[AtomicU64]>,
-    /// Held while a chunk is compared, so that threads that read neighbours do not all compare it.
+    /// Held while a chunk is compared, so that threads reading adjacent parts do not all compare it.
     comparing: Mutex<()>,
 }
 
@@ -83,8 +83,8 @@ impl ChunkChecks {
         Ok(Some(Self { length: *length, chunk: chunk.max(1), sums, compared, comparing: Mutex::new(()) }))
     }
 
-    /// Compares the chunks that hold these bytes of the array, if they were not compared before. `read` returns bytes
-    /// of the array.
+    /// Compares the chunks with these bytes of the array, unless they were already compared. `read` returns bytes of
+    /// the array.
     ///
     /// # Errors
     /// `Corrupt` for a chunk that does not match; errors of `read`.
@@ -162,7 +162,7 @@ impl ChunkChecks {
     }
 }
 
-/// The number that sixteen lower-case hex digits state.
+/// The number in sixteen lower-case hex digits.
 fn number_of(x: Option<&str>) -> Result<u64> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let digits = x.filter(|x| x.len() == 16 && x.bytes().all(is_digit));

@@ -1,4 +1,4 @@
-//! Content hashes of files and bytes, by which a view knows the bases that have no id of their own.
+//! Content hashes of files and bytes, with which a view identifies bases without an id of their own.
 
 use jinx_core::error::Result;
 use jinx_core::interrupt;
@@ -35,7 +35,7 @@ pub fn hash_source(source: &Source, start: u64) -> Result<String> {
     Ok(format!("{:032x}", hash.finish_128()))
 }
 
-/// Gives the bytes of an open file from `start` to `end` to `take`, a block at a time.
+/// Passes the bytes of an open file from `start` to `end` to `take`, block by block.
 pub(crate) fn each_block(
     source: &Source,
     start: u64,

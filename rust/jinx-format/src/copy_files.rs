@@ -1,5 +1,5 @@
-//! Copies datasets byte by byte through the writers of new datasets: a copy is whole or absent, and the
-//! leftovers of a killed copy are swept.
+//! Copies datasets byte by byte, using the writers for new datasets: a copy is complete or absent, and leftovers of a
+//! killed copy are removed.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};
@@ -78,13 +78,13 @@ pub(crate) fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// All files that were copied were there together, if none has changed or gone since, and none has come.
+/// Fails unless all copied files existed at the same time: none has changed or disappeared since, and none was added.
 fn require_same(directory: &Path, copied: &[Copied]) -> Result<()> {
     let is_complete = files_of(directory)?.iter().eq(copied.iter().map(|(file, _)| file));
     if is_complete && copied.iter().all(is_unchanged) { Ok(()) } else { Err(changed_meanwhile(directory)) }
 }
 
-/// Whether the file that was copied still has its name and its content.
+/// Whether the copied file still has its name and content.
 fn is_unchanged((file, identity): &Copied) -> bool {
     fs::metadata(file).is_ok_and(|metadata| Identity::from(&metadata) == *identity)
 }
@@ -93,7 +93,7 @@ fn changed_meanwhile(source: &Path) -> Error {
     Error::mismatch("the dataset was changed or replaced while it was copied; copy it again").in_file(source)
 }
 
-/// Copies content, permissions and the time of the last change, and returns what identified the file; `target` is the
+/// Copies content, permissions and the time of the last change, and returns the file's identity; `target` is the
 /// output, for messages.
 pub(crate) fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<Identity> {
     let mut copy = || -> Result<Identity> {
@@ -125,9 +125,9 @@ mod tests {
         let [main, sidecar] = ["a.jinx", "a.binx"].map(|name| source.join(name));
         fs::create_dir(&source).unwrap();
         fs::write(&main, "").unwrap();
-        // The interrupt is checked after the first step.
+        // Interrupts are checked after the first step.
         File::create(&sidecar).unwrap().set_len(STEP_BYTES + 1).unwrap();
-        // The check belongs to a thread.
+        // Each thread has its own check.
         let stopped = thread::spawn(move || {
             interrupt::also_ask(|| true);
             let pair = copy_pair(&main, Some(&sidecar), &target, false);

@@ -1,4 +1,4 @@
-//! The footer's `fields`: which names a dataset has, of what kinds, and below which of them chains occur.
+//! The footer's `fields`: the names in a dataset, the kinds of their values, and below which names chains occur.
 //!
 //! The reader needs it to know which paths are plain JSON; a person needs it to know what is in a file.
 
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// A path into a row: the name of a dict member, or `None` for every element of a list.
 pub type Path = Vec<Option<String>>;
 
-/// Beyond this many, deeper paths count for their column, so that dicts used as maps (a new name in each row)
-/// do not inflate the footer.
+/// If there are more paths than this, deeper paths count for their column, so that dicts used as maps (with new names
+/// in each row) do not inflate the footer.
 const MAX_PATHS: usize = 4096;
-/// An entry of the footer's list without its path, and one more kind in it, with the longest numbers.
+/// The size of an entry in the footer's list without its path, and of one more kind in it, with the longest numbers.
 const ENTRY_BYTES: u64 = 256;
 const KIND_BYTES: u64 = 40;
 
-/// The error with its place in a row.
+/// The error with its path in a row.
 pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
     path.iter().rev().fold(error, |error, part| error.in_column(part.as_deref().unwrap_or("[]")))
 }
@@ -74,19 +74,19 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldInfo {
     pub path: Path,
-    /// Number of values by kind.
+    /// The number of values by kind.
     #[serde(default)]
     pub kinds: Map<String, Json>,
-    /// Values at exactly this path that carry a chain.
+    /// The number of values at exactly this path that have a chain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub coded: u64,
-    /// Names at exactly this path that had to be quoted.
+    /// The number of names at exactly this path that had to be quoted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quoted: u64,
-    /// Stored bytes of the encoded values.
+    /// The number of stored bytes of the encoded values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// The same, decoded.
+    /// The number of bytes of the same values, decoded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub decoded: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct FieldInfo {
     pub open: bool,
 }
 
-/// Adds the entries of other samples to those of some.
+/// Adds the entries for other samples to those for some.
 pub fn merge(sum: &mut Vec<FieldInfo>, added: Vec<FieldInfo>) {
     let mut places: HashMap<Path, usize> =
         sum.iter().enumerate().map(|(at, field)| (field.path.clone(), at)).collect();
@@ -138,7 +138,7 @@ pub struct Media {
     pub mime: Option<String>,
 }
 
-/// A media column announced by the source of the rows.
+/// A media column declared by the source of the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MediaField {
     pub path: Path,
@@ -157,12 +157,12 @@ fn is_zero(value: &u64) -> bool {
 pub struct FieldNode {
     names: BTreeMap<String, FieldNode>,
     any: Option<Box<FieldNode>>,
-    /// This value may carry a chain or a quoted name, or something below may.
+    /// Whether this value, or something below it, may have a chain or a quoted name.
     pub coded: bool,
     pub media: bool,
-    /// A media value whose type of file the footer names.
+    /// The type of file that the footer states for a media value.
     pub mime: bool,
-    /// Everything below may be encoded.
+    /// Whether everything below may be encoded.
     pub open: bool,
 }
 
@@ -182,7 +182,7 @@ impl FieldNode {
         if self.open { Some(self) } else { self.any.as_deref() }
     }
 
-    /// Builds the tree of all paths below which the text is not plain JSON.
+    /// Builds the tree of all paths where a row's text may not be plain JSON.
     ///
     /// # Errors
     /// `Limit` for paths deeper than a row may be.
@@ -212,45 +212,45 @@ impl FieldNode {
     }
 }
 
-/// The value that the encoder saw at one place of one row.
+/// A value that the encoder saw at one position of one row.
 #[derive(Debug, Clone)]
 pub struct Fact {
     pub path: Arc<Path>,
     pub kind: &'static str,
-    /// Stored and decoded length of a value with a chain.
+    /// The stored and the decoded length of a value with a chain.
     pub coded: Option<(u64, u64)>,
     pub quoted: bool,
     pub mime: Option<&'static str>,
     pub measure: Measure,
 }
 
-/// The data that a column keeps for a value.
+/// What a column stores for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
     None,
     Bool(bool),
     Int(i64),
     Uint(u64),
-    /// The digits of an integer that no column type holds.
+    /// The digits of an integer that does not fit into any column type.
     Huge(String),
     Float(f64),
-    /// Elements of a list, characters of a string.
+    /// The number of elements of a list, or of characters of a string.
     Length(u64),
-    /// A string that the caller asked to index.
+    /// A string that the caller asked to be indexed.
     Text(String),
 }
 
 impl Measure {
-    /// The measure of an integer that is not an i64.
+    /// The measure of an integer that does not fit into i64.
     pub fn of_digits(digits: &str) -> Self {
         digits.parse().map_or_else(|_| Self::Huge(digits.to_owned()), Self::Uint)
     }
 }
 
-/// Gathers facts in row order.
+/// Collects facts in row order.
 #[derive(Debug, Default)]
 pub struct FieldStats {
-    /// Paths that the source announced as media; they count even if no row has one.
+    /// Paths that the source declared as media; they count even if no row has one.
     media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
     /// For each path, the number of values of each kind.
@@ -258,12 +258,12 @@ pub struct FieldStats {
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
     by_address: AddressMap<(usize, Arc<Path>)>,
-    /// The number of bytes of the footer that the list may take, and the maximum that it takes.
+    /// The number of bytes that the list may take in the footer, and the maximum that it takes.
     room: u64,
     taken: u64,
 }
 
-/// The maximum number of bytes that a path takes as JSON, in `fields` and again in `columns`.
+/// The maximum number of bytes that a path takes as JSON, once in `fields` and again in `columns`.
 fn path_bytes(path: &Path) -> u64 {
     let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
     2 * path.iter().map(json).sum::<u64>()
@@ -282,12 +282,12 @@ fn names_take_more(room: u64) -> Error {
 }
 
 impl FieldStats {
-    /// `media` are the paths the source announced; the footer has `room` bytes for the list.
+    /// `media` are the paths that the source declared; the footer has `room` bytes for the list.
     pub fn new(media: &[MediaField], room: u64) -> Self {
         Self { media: media.to_vec(), room, ..Self::default() }
     }
 
-    /// Sets the media as [`Self::new`] does, when some rows are there already.
+    /// Sets the media like [`Self::new`], when there are already some rows.
     ///
     /// # Errors
     /// `Limit` when the names so far take more than `room`; nothing has changed then.
@@ -307,9 +307,9 @@ impl FieldStats {
         Ok(())
     }
 
-    /// Whether this path has no entry of its own and counts for its column.
+    /// Whether this path gets no entry of its own, and counts for its column.
     fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
-        // Half of the room is reserved for top-level names, which have no other place.
+        // Half of the room is reserved for top-level names, which are not recorded anywhere else.
         path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
     }
 
@@ -318,7 +318,7 @@ impl FieldStats {
     /// # Errors
     /// `Limit` when there is no room.
     pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
-        // All parts of a path are in the row's text: `{"name":}` or `[]`.
+        // All parts of a path occur in the row's text: `{"name":}` or `[]`.
         let bound = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
         if self.taken.saturating_add(bound) <= self.room {
             return Ok(());
@@ -346,7 +346,7 @@ impl FieldStats {
         Err(names_take_more(self.room))
     }
 
-    /// Whether earlier rows have this path.
+    /// Whether any earlier row has this path.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.by_path.contains_key(path)
     }
@@ -377,14 +377,14 @@ impl FieldStats {
         self.add_many(fact, 1);
     }
 
-    /// Adds a fact without a chain that holds for `rows` rows, or any fact of one.
+    /// Adds a fact without a chain that holds for `rows` rows, or any fact that holds for one.
     pub(crate) fn add_many(&mut self, fact: &Fact, rows: u64) {
         let address = Arc::as_ptr(&fact.path).addr();
         let at = match self.by_address.get(&address) {
             Some((at, _)) => *at,
             None => {
                 let at = self.at(&fact.path);
-                // Names that differ from row to row have a path of their own each time.
+                // Names that differ between rows add a new path each time.
                 if self.by_address.len() >= 4 * MAX_PATHS {
                     self.by_address.clear();
                 }
@@ -412,7 +412,7 @@ impl FieldStats {
         }
     }
 
-    /// The footer's list, kinds in alphabetical order.
+    /// The list for the footer, with kinds in alphabetical order.
     pub fn finish(mut self) -> Vec<FieldInfo> {
         for field in self.media.clone() {
             self.at(&field.path);

@@ -1,4 +1,4 @@
-//! Detects the format of a file by its content, and the command to run on it.
+//! Detects the format of a file by its content, and suggests a command for it.
 
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec};
@@ -7,12 +7,12 @@ use jinx_core::io::{Access, Source};
 use jinx_core::limits::MAX_TRAILER_BYTES;
 use std::path::Path;
 
-/// Number of leading bytes that are examined: a tar has its mark at byte 257.
+/// The number of leading bytes that are examined: a tar has its magic at byte 257.
 const HEAD_BYTES: u64 = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A main file: it ends with a footer's offset.
+    /// A main file: it ends with the offset of a footer.
     Jinx,
     /// A sidecar of JINX 1.1.
     Sidecar,
@@ -21,7 +21,7 @@ pub enum FileKind {
     Compressed(Codec),
     Zip,
     Tar,
-    /// A few lines of text instead of a file that git stores elsewhere.
+    /// A few lines of text that stand for a file which git stores elsewhere.
     GitLfs,
     Jsonl,
     JsonArray,
@@ -61,7 +61,7 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (b"PAR1", FileKind::Parquet),
         (b"ARROW1", FileKind::Arrow),
         (b"FEA1", FileKind::Arrow),
-        // A stream begins with its first message.
+        // An Arrow stream begins with its first message.
         (b"\xff\xff\xff\xff", FileKind::Arrow),
         (b"PK\x03\x04", FileKind::Zip),
         (b"version https://git-lfs", FileKind::GitLfs),
@@ -86,7 +86,7 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (Some(b'{'), _) => FileKind::Jsonl,
         (Some(b'['), _) => FileKind::JsonArray,
         _ if path.extension().is_some_and(|ext| ext == "mds") => FileKind::Mds,
-        // A PNG begins with a byte that is a map in MessagePack.
+        // A PNG begins with a byte that MessagePack reads as a map.
         (_, Some(0x80..=0x8f | 0xde | 0xdf)) if !head.starts_with(b"\x89PNG") => FileKind::Msgpack,
         _ => FileKind::Unknown,
     }
@@ -103,7 +103,7 @@ fn ends_with_offset(tail: &[u8]) -> bool {
 }
 
 impl FileKind {
-    /// The usual name of the format, with an article.
+    /// The usual name of the format, with its article.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jinx => "a JINX file",
@@ -130,7 +130,7 @@ impl FileKind {
         }
     }
 
-    /// How to get at the data, if there is a way.
+    /// How to get the data, if there is a way.
     pub fn hint(self, path: &Path) -> Option<String> {
         let convert = |from: &str, ending: &str| {
             let known = path.to_string_lossy().ends_with(ending);
@@ -145,7 +145,7 @@ impl FileKind {
             Self::Arrow => convert("arrow", ".arrow"),
             Self::Compressed(_) => convert("", ""),
             Self::Msgpack => convert("msgpack", ".msgpack"),
-            // The name of a main file and lines of JSON: probably its writer was stopped.
+            // The name of a main file, but lines of JSON: its writer was probably stopped.
             Self::Jsonl if path.extension().is_some_and(|ext| ext == "jinx") => {
                 Some(format!("if its writer was stopped, run: jinx repair {}", quoted(path)))
             }
@@ -168,14 +168,14 @@ impl FileKind {
     }
 }
 
-/// The name a conversion would have: `in.jsonl.gz` becomes `in.jinx`.
+/// The output name that a conversion would have: `in.jsonl.gz` becomes `in.jinx`.
 fn target(path: &Path) -> std::path::PathBuf {
     let mut out = path.to_owned();
     if out.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| Codec::from_ext(ext).is_some()) {
         out.set_extension("");
     }
     let named = out.with_extension("jinx");
-    // A file with a misleading suffix must not be converted onto itself.
+    // Do not convert a file with a misleading suffix onto itself.
     if named == path { out.with_extension("converted.jinx") } else { named }
 }
 

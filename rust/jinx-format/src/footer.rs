@@ -21,17 +21,17 @@ const KNOWN_FEATURES: [&str; 2] = [view_footer::FEATURE, own_columns::FEATURE];
 /// The end of the index key of a view. A 1.0 reader takes it for a codec, so it does not read a view as rows.
 pub(crate) const VIEW_MARK: &str = ".view";
 
-/// Where an array of numbers lies.
+/// The location of an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ArrayRef {
-    /// In the sidecar, unencoded.
+    /// In the sidecar, not encoded.
     Sidecar {
         offset: u64,
         length: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         x: Option<String>,
-        /// The number of bytes of each chunk but the last, if it has several.
+        /// The size of each chunk in bytes, except the last, if there are several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chunk: Option<u64>,
         /// The checksums of the chunks, inline.
@@ -59,27 +59,27 @@ pub struct SidecarInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnInfo {
     pub path: Vec<Option<String>>,
-    /// `value` or `length`.
+    /// The kind of the column: `value` or `length`.
     pub kind: String,
     pub dtype: String,
     pub rows: u64,
-    /// For vectors of an own column: how many numbers each has.
+    /// For vectors in a view's own column: the number of elements of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u64>,
-    /// For an own column with `validity`: how many samples have no value.
+    /// For a view's own column with `validity`: the number of samples without a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nulls: Option<u64>,
-    /// For times of an own column that are instants: the name of a time zone, or an offset.
+    /// For times in a view's own column that are instants: the name of a time zone, or an offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// For an own column with `codes`: the number of strings that the codes refer to.
+    /// For a view's own column with `codes`: the number of strings to which the codes refer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ArrayRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offsets: Option<ArrayRef>,
-    /// For strings of an own column: which of the strings each sample has.
+    /// For strings in a view's own column: which of the strings each sample has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codes: Option<ArrayRef>,
     pub data: ArrayRef,
@@ -93,9 +93,9 @@ pub struct Footer {
     pub index: IndexRef,
     pub num_samples: u64,
     pub sep: String,
-    /// Keys have `.` before the chain and another separator inside it, as the 1.0 writer makes them.
+    /// Keys have `.` before the chain and another separator inside it, as the 1.0 writer writes them.
     pub mixed_sep: bool,
-    /// `None`: the file does not state it; the caller's choice or the default (Ascii85) applies.
+    /// `None` if the file does not state it; then the caller's choice applies, or the default (Ascii85).
     pub encoding: Option<TextEncoding>,
     pub split: Option<String>,
     pub id: Option<String>,
@@ -106,7 +106,7 @@ pub struct Footer {
     pub arrow_schema: Option<String>,
     pub meta: Meta,
     pub writer: Option<String>,
-    /// For a saved view.
+    /// Information about a saved view.
     pub view: Option<ViewInfo>,
 }
 
@@ -143,7 +143,7 @@ pub fn footer_range(tail: &[u8], total: u64) -> Result<(u64, u64)> {
 }
 
 impl Footer {
-    /// The footer of a file that has none, with this many rows.
+    /// A footer for a file that has none, with this many rows.
     pub(crate) fn bare(rules: FormatVersion, num_samples: u64) -> Self {
         Self {
             version: if rules == FormatVersion::V1_1 { "1.1" } else { "1.0" }.to_owned(),
@@ -166,7 +166,7 @@ impl Footer {
         }
     }
 
-    /// The number of lines in the file, which is that of the samples unless it is a view.
+    /// The number of lines in the file, which is the number of samples unless it is a view.
     pub fn rows(&self) -> u64 {
         self.view.as_ref().map_or(self.num_samples, |view| view.rows)
     }
@@ -189,7 +189,7 @@ impl Footer {
             Some(_) => return Err(Error::corrupt("the footer's 'version' is not a string")),
         };
         let rules = rules_of(&version).map_err(|error| match map.contains_key("digest") {
-            // A damaged version must not pass for a newer one.
+            // A damaged version number must not be mistaken for a newer one.
             true => check_digest(text, &map).err().unwrap_or(error),
             false => error,
         })?;
@@ -319,7 +319,7 @@ pub fn check_names(text: &[u8], what: &str) -> Result<()> {
     }
 }
 
-/// The user's object, from the text of the footer: numbers in `map` may be rounded.
+/// The user's object, from the text of the footer, because numbers in `map` may be rounded.
 fn own_meta(text: &[u8], map: &Map<String, Json>) -> Result<Meta> {
     #[derive(Deserialize)]
     struct Own {
@@ -346,7 +346,7 @@ pub fn check_features(map: &Map<String, Json>) -> Result<()> {
     }
 }
 
-/// Whether the file requires a feature, in a footer whose features were checked.
+/// Whether the file requires a feature; the footer's features were already checked.
 fn requires(map: &Map<String, Json>, feature: &str) -> bool {
     let required = map.get("features_required").and_then(Json::as_array);
     required.is_some_and(|required| required.iter().any(|name| name == feature))
@@ -420,7 +420,7 @@ impl IndexRef {
 }
 
 impl ArrayRef {
-    /// Checks that the members fit each other.
+    /// Checks that the members are consistent.
     fn check(&self) -> Result<()> {
         match self {
             Self::Sidecar { length, chunk, xs, .. } => check_members(*length, *chunk, xs.as_deref()),

@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use std::ops::Range;
 
-/// An array in memory (also in a map of the sidecar), or in the sidecar.
+/// An array in memory (including a map of the sidecar), or one in the sidecar.
 #[derive(Debug)]
 pub enum Array {
     Memory(Bytes),
@@ -25,7 +25,7 @@ impl Array {
         Self::Memory(Bytes::from(bytes))
     }
 
-    /// Opens an array that must have `expected` bytes, of a main file of `file_bytes`.
+    /// Opens an array, which must have `expected` bytes, for a main file of `file_bytes`.
     ///
     /// # Errors
     /// `Corrupt` for another length, `Truncated` outside the sidecar.
@@ -88,7 +88,7 @@ impl Array {
         }
     }
 
-    /// Like [`Array::entries`], for each of `rows`; neighbours are read together.
+    /// Like [`Array::entries`], for each of `rows`; adjacent entries are read together.
     ///
     /// # Errors
     /// The errors of [`Array::entries`].
@@ -102,7 +102,7 @@ impl Array {
         rows.iter().zip(found).map(|(row, bytes)| words(&bytes).ok_or_else(|| past(*row))).collect()
     }
 
-    /// Where `count` entries from `i` on are in the sidecar; `None` for an array in memory, and past the end.
+    /// The position in the sidecar of `count` entries from `i` on; `None` for an array in memory, and past the end.
     pub fn place(&self, i: u64, count: u64) -> Option<Range<u64>> {
         let Self::Sidecar { offset, length } = self else { return None };
         let (start, end) = (i.checked_mul(8)?, i.checked_add(count)?.checked_mul(8)?);

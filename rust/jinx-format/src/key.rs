@@ -1,4 +1,4 @@
-//! Physical keys: the name of a member, and the chain of steps that turns the stored form into the value.
+//! Physical keys: the name of a member, and the chain of steps that convert the stored form to the value.
 //!
 //! The grammar is `spec/values.md`. A chain reads left to right in the order of encoding:
 //! `raw.zst.bin` = bytes, compressed with zstd, put into the sidecar.
@@ -15,9 +15,9 @@ pub enum Kind {
     Str,
     Blob(Payload),
     Scalar(Dtype),
-    /// No type in the chain: the bytes are JSON (written by JINX 1.0 only).
+    /// No type in the chain: the bytes are JSON (only in JINX 1.0 files).
     Json,
-    /// JSON with markers, in a row of plain JSON Lines that declares them; no key states it.
+    /// JSON with markers, in a plain JSON Lines row that declares them; keys do not show this.
     Marked,
 }
 
@@ -26,7 +26,7 @@ pub enum Kind {
 pub struct Chain {
     pub kind: Kind,
     codecs: [Option<Codec>; MAX_CHAIN_CODECS],
-    /// The value is a pointer into the sidecar.
+    /// Whether the value is a pointer into the sidecar.
     pub bin: bool,
 }
 
@@ -37,7 +37,7 @@ impl Chain {
         Self { kind, codecs, bin }
     }
 
-    /// The codecs in the order in which the writer applied them.
+    /// The codecs, in the order in which the writer applied them.
     pub fn codecs(&self) -> impl DoubleEndedIterator<Item = Codec> + '_ {
         self.codecs.iter().flatten().copied()
     }
@@ -124,7 +124,7 @@ fn kind_from_name(name: &str) -> Option<Kind> {
     })
 }
 
-/// The form of a JSON value, which a chain must fit.
+/// The form of a JSON value, which must match the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Null,
@@ -149,10 +149,10 @@ impl Form {
     }
 }
 
-/// Which rules the keys of a file follow.
+/// The rules for the keys of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatVersion {
-    /// A foreign JSONL file: every key is a name.
+    /// A JSONL file that is not ours: every key is just a name.
     Plain,
     V1_0,
     V1_1,
@@ -192,7 +192,7 @@ fn split_1_1<'k>(key: &'k str, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     Ok((name, chain))
 }
 
-/// JINX 1.0 has no quoting, so the longest chain that fits the value is removed from the right.
+/// JINX 1.0 has no quoting, so the longest chain that fits the value is removed from the end of the key.
 fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     let mut name = key;
     let mut parts: Vec<&str> = Vec::new();
@@ -227,7 +227,7 @@ fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> Result<(&'k str, Option
     }
 }
 
-/// The form of the 1.0 writer for another separator: `.` before the chain, the separator inside it.
+/// The form that the 1.0 writer uses for another separator: `.` before the chain, the separator inside it.
 ///
 /// # Errors
 /// `Limit` for too many codecs.

@@ -19,7 +19,7 @@ pub const NAME: &str = "jinx.json";
 pub struct Manifest {
     pub format: String,
     pub version: String,
-    /// Counts up with every change of the directory.
+    /// A counter that increases with every change of the directory.
     pub generation: u64,
     #[serde(default)]
     pub features_required: Vec<String>,
@@ -60,7 +60,7 @@ impl Manifest {
         }
     }
 
-    /// Whether the shards are saved views: all of them, or none.
+    /// Whether the shards are saved views; either all of them are, or none.
     pub fn is_of_views(&self) -> bool {
         self.features_required.iter().any(|feature| feature == view_footer::FEATURE)
     }
@@ -70,7 +70,7 @@ impl Manifest {
         self.shards.push(entry);
     }
 
-    /// The file's text, checked as a reader does.
+    /// The text of the file, checked as a reader would.
     ///
     /// # Errors
     /// The errors that a reader would report.

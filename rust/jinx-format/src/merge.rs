@@ -1,4 +1,4 @@
-//! Merges the parts that many writers wrote into one dataset, without copying samples.
+//! Merges the parts written by many writers into one dataset, without copying samples.
 //!
 //! ```text
 //! OUT/.part-00000-of-00002/shard-00000.jinx ..   each published by itself, and replaced when it is written again
@@ -43,7 +43,7 @@ pub fn parts_in(directory: &Path) -> Result<Vec<(u32, u32)>> {
     Ok(parts)
 }
 
-/// A part that a writer has begun and not finished; it may have died.
+/// A part that a writer has begun but not finished; the writer may have died.
 ///
 /// # Errors
 /// `Io`.
@@ -85,7 +85,7 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
             return Err(Error::mismatch(what).in_file(directory));
         };
         if found.is_of_views() {
-            // Shards of views name their bases by paths relative to the directory of the part.
+            // Shards of views store the paths of their bases relative to the part's directory.
             return Err(Error::mismatch("saved views are not merged; open them together").in_file(inner));
         }
         let whole = whole.get_or_insert_with(|| Manifest::new(found.split.clone(), found.meta.clone()));
@@ -116,7 +116,7 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
         }
     }
     for &(part, parts) in &parts {
-        // The dataset is published; leftovers only cost a little space.
+        // The dataset is published; leftovers only cost some space.
         let _ = ops.remove_tree(&directory.join(part_name(part, parts)));
     }
     Ok(Summary {
@@ -147,14 +147,15 @@ fn check(parts: &[(u32, u32)]) -> Result<()> {
     Err(Error::mismatch(what))
 }
 
-/// The two files of a shard: where they come from, where they go, and their sizes.
+/// The two files of a shard: their sources, destinations and sizes.
 fn files(from: &Path, directory: &Path, shard: &ShardEntry) -> [(PathBuf, PathBuf, u64); 2] {
     let to = directory.join(&shard.name);
-    // The sidecar first: a main file without its sidecar would be damaged.
+    // Move the sidecar first: a main file without its sidecar would be damaged.
     [(sidecar_path(from), sidecar_path(&to), shard.sidecar_bytes), (from.to_owned(), to, shard.bytes)]
 }
 
-/// Each file must be in its part or, after an interrupted merge, at its destination, which must otherwise be free.
+/// Checks that each file is in its part or, after an interrupted merge, at its destination, which must otherwise be
+/// free.
 fn check_shard(from: &Path, directory: &Path, shard: &ShardEntry) -> Result<()> {
     for (from, to, bytes) in files(from, directory, shard) {
         let is = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() == bytes);

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 
-/// A JSON object, kept as compact text: parsing would round floats and integers beyond 64 bits.
+/// A JSON object, kept as compact text because parsing would round floats and integers beyond 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub struct Meta {
@@ -49,9 +49,8 @@ impl Meta {
         &self.text
     }
 
-    /// Drops the members that `other` lacks or has with another value. The settings of lengths of both are
-    /// kept as a list, with `null` for missing settings: lengths of two kinds must not look like lengths of
-    /// an unknown kind.
+    /// Drops the members that `other` lacks, or has with another value. The settings of lengths of both are kept as a
+    /// list, with `null` for missing settings: lengths of two kinds must not look like lengths of an unknown kind.
     pub fn keep_common(&mut self, other: &Self) {
         let other_members: HashSet<&str> = other.members().collect();
         let mut kept: Vec<String> =
@@ -68,7 +67,7 @@ impl Meta {
         self.text = format!("{{{}}}", kept.join(","));
     }
 
-    /// Adds the members of `other`, which replace those of the same name.
+    /// Adds the members of `other`, replacing those with the same name.
     pub fn add(&mut self, other: &Self) {
         let other_names: HashSet<&str> = other.names().collect();
         let kept = self.names().zip(self.members()).filter(|(name, _)| !other_names.contains(name));
@@ -76,7 +75,7 @@ impl Meta {
         self.text = format!("{{{}}}", all.join(","));
     }
 
-    /// The name of each member, as it is written.
+    /// The name of each member, as written.
     fn names(&self) -> impl Iterator<Item = &str> {
         let mut members = Members::new(self.text.as_bytes());
         std::iter::from_fn(move || self.text.get(members.next_member().ok()??.key_range()))
@@ -93,7 +92,7 @@ impl Meta {
         None
     }
 
-    /// The text of each member, its name included.
+    /// The text of each member, including its name.
     fn members(&self) -> impl Iterator<Item = &str> {
         let mut members = Members::new(self.text.as_bytes());
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Gives datasets other names, and removes them.
+//! Renames and removes datasets.
 //!
 //! At every moment of a move, and after any crash, the new name has its old or its new dataset, and until it has the new
 //! one, the old name is complete. No writer of either name works meanwhile.
@@ -15,8 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Moves a main file and its sidecar; to another file system by copying. A sidecar that another main file needs keeps
-/// its old name as well.
+/// Moves a main file and its sidecar, by copying them if the target is on another file system. A sidecar that another
+/// main file needs keeps its old name as well.
 ///
 /// # Errors
 /// `Mismatch` when the sidecar is missing; the errors of [`PairLock::take`], [`PairWriter::begin`] and
@@ -34,7 +34,7 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
     let main = source.main().to_owned();
     let sidecar = sidecar_of(&main)?;
     let mut writer = PairWriter::receive(ops, to, sidecar.as_deref(), overwrite, JinxIdentity)?;
-    // The sidecar may have the new name already, if the main file was renamed alone.
+    // If the main file was renamed alone, the sidecar may already have the new name.
     let removed = no_longer_needed(sidecar.clone(), &main)?.filter(|path| path != writer.sidecar_path());
     let is_linked = match &sidecar {
         _ if !is_on_device_of(&main, writer.main_path())? => false,
@@ -49,14 +49,14 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
     source.remove(removed.as_deref())
 }
 
-/// Removes a main file and its sidecar, unless another main file needs that.
+/// Removes a main file and its sidecar, unless another main file needs the sidecar.
 ///
 /// # Errors
 /// The errors of [`PairLock::take`] and [`PairLock::remove`].
 pub fn remove_pair(main: &Path) -> Result<()> {
     let pair = PairLock::take(Arc::new(RealOps), main, &JinxIdentity)?;
     let sidecar = match sidecar_of(pair.main()) {
-        // The sidecar is missing already.
+        // The sidecar is already missing.
         Err(error) if error.cause() == Cause::Mismatch => None,
         found => found?,
     };
@@ -70,7 +70,7 @@ fn no_longer_needed(sidecar: Option<PathBuf>, main: &Path) -> Result<Option<Path
     Ok(other_owner(&sidecar, main, &JinxIdentity)?.is_none().then_some(sidecar))
 }
 
-/// Moves a directory of shards: its files get second names, and lose those in the old directory when the new one is
+/// Moves a directory of shards: its files get second names, and lose those in the old directory once the new one is
 /// complete. A link to a directory is moved itself.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ fn is_inside(path: &Path, directory: &Path) -> bool {
     path.parent().is_some_and(|parent| real(parent).starts_with(real(directory)))
 }
 
-/// Whether a file can be renamed to `target`.
+/// Whether a file can be renamed to `target`, because both are on one device.
 fn is_on_device_of(file: &Path, target: &Path) -> Result<bool> {
     let device = |path: &Path| match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(metadata.dev()),

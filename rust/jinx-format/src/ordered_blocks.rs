@@ -1,4 +1,4 @@
-//! Work in blocks on all cores, with results in order.
+//! Runs work in blocks on all cores, with results in order.
 
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
@@ -19,8 +19,8 @@ struct Progress<T, F> {
     failure: Option<Error>,
 }
 
-/// Runs `work` for the blocks 0 to `count` on all cores, and passes its results to `take` in their order, until it says
-/// that nothing more is needed.
+/// Runs `work` for the blocks 0 to `count` on all cores, and passes the results to `take` in order, until this says
+/// that no more is needed.
 ///
 /// # Errors
 /// The first of `work`, in the order of the blocks; `Interrupted`.
@@ -56,7 +56,7 @@ pub fn in_order<T: Send>(
     };
     threads::share(threads, &work);
     let mut progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // If an interruption left gaps, the finished blocks are of no use.
+    // If an interruption left gaps, finished blocks are useless.
     let failure = progress.failure.take();
     match failure.or_else(|| progress.early.into_values().find_map(Result::err)) {
         Some(error) => Err(error),
@@ -65,7 +65,7 @@ pub fn in_order<T: Send>(
 }
 
 impl<T, F: FnMut(T) -> bool> Progress<T, F> {
-    /// Takes a block's result; returns whether nothing more is needed.
+    /// Adds a block's result; returns whether no more is needed.
     fn add(&mut self, block: usize, result: Result<T>) -> bool {
         if self.is_enough {
             return true;

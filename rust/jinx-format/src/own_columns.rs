@@ -1,4 +1,5 @@
-//! Own columns of a saved view as typed arrays: numbers, bools, vectors and strings without a JSON line for each.
+//! Columns that a saved view adds, as typed arrays: numbers, bools, vectors and strings, without a JSON line per
+//! sample.
 
 use crate::fields::FieldInfo;
 use crate::footer::{ArrayRef, ColumnInfo};
@@ -13,13 +14,13 @@ use std::collections::HashSet;
 pub const FEATURE: &str = "own_columns";
 
 impl Shard {
-    /// The footer's descriptions of the own columns that are typed arrays.
+    /// The footer's descriptions of those added columns that are typed arrays.
     pub fn own_columns(&self) -> &[ColumnInfo] {
         self.footer().view.as_ref().map_or(&[], |view| &view.own)
     }
 }
 
-/// The name of an own column.
+/// The name of an added column.
 pub fn name_of(info: &ColumnInfo) -> &str {
     info.path.first().and_then(Option::as_deref).unwrap_or_default()
 }
@@ -33,7 +34,7 @@ pub fn field_of(info: &ColumnInfo) -> FieldInfo {
     FieldInfo { path: info.path.clone(), kinds, ..FieldInfo::default() }
 }
 
-/// The kind of the values, as `fields` names it.
+/// The kind of the values, as named in `fields`.
 pub fn kind_of(info: &ColumnInfo) -> &'static str {
     match ColumnType::from_name(&info.dtype) {
         _ if info.width.is_some() => "ndarray",
@@ -63,7 +64,7 @@ pub(crate) fn take(map: &mut Map<String, Json>, num_samples: u64) -> Result<Vec<
     Ok(own)
 }
 
-/// Checks that no own column has the name of another one, or of a member of the rows.
+/// Checks that no added column has the name of another one, or of a member of the rows.
 pub(crate) fn check_names(own: &[ColumnInfo], fields: &[FieldInfo]) -> Result<()> {
     let members = fields.iter().filter(|field| field.path.len() == 1);
     let mut seen: HashSet<&str> = match own.is_empty() {
@@ -76,7 +77,7 @@ pub(crate) fn check_names(own: &[ColumnInfo], fields: &[FieldInfo]) -> Result<()
     }
 }
 
-/// Checks that the members of a description fit each other and a view of `samples`.
+/// Checks that a description is consistent, and matches a view of `samples`.
 pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
     if !matches!(&info.path[..], [Some(_)]) || info.kind != ColumnKind::Value.name() {
         return Err(Error::corrupt("an own column is the value at one name"));
@@ -185,7 +186,7 @@ fn checksum(place: &ArrayRef) -> Result<&str> {
     x.ok_or_else(|| Error::corrupt("an array without a checksum"))
 }
 
-/// The data that the id of a view covers for its own columns; empty without one.
+/// The data about added columns that the id of a view covers; empty without such columns.
 ///
 /// # Errors
 /// `Corrupt` for an array without a checksum.
@@ -205,7 +206,7 @@ pub(crate) fn canonical(own: &[ColumnInfo]) -> Result<Vec<u8>> {
     Ok(json!({"own": columns.collect::<Result<Vec<_>>>()?}).to_string().into_bytes())
 }
 
-/// Checks that the bitmap has as many missing values as the footer says.
+/// Checks that the bitmap has as many missing values as the footer states.
 pub(crate) fn check_nulls(info: &ColumnInfo, bits: &[u8]) -> Result<()> {
     let present: u64 = bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
     match present.checked_add(info.nulls.unwrap_or_default()) {

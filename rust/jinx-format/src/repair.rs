@@ -48,7 +48,7 @@ pub struct RepairReport {
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
-    /// Other damaged parts, which are written again.
+    /// Other damaged parts, which are written anew.
     pub damage: Vec<String>,
     /// The repaired file; `None` for a dry run.
     pub out: Option<PathBuf>,
@@ -89,19 +89,19 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
         let bytes = damaged.shard.line_range(line).ok();
         report.lost.push(Lost { line: Some(line), bytes, reason: reason_of(&error) });
     }
-    // A loss without a line number comes last.
+    // Losses without a line number come last.
     report.lost.sort_by_key(|lost| lost.line.unwrap_or(u64::MAX));
     report.out = Some(target);
     Ok(report)
 }
 
-/// Intact rows on their way to the new file.
+/// Intact rows that will be written to the new file.
 #[derive(Default)]
 struct Batch {
     rows: Vec<Value>,
     /// Their lines in the damaged file.
     lines: Vec<u64>,
-    /// The lines of rows that the writer does not accept, though the old reader did.
+    /// The lines of rows that the writer refuses, although the old reader accepted them.
     refused: Vec<(u64, Error)>,
 }
 
@@ -116,7 +116,7 @@ impl Batch {
             {
                 return Err(error);
             }
-            // All rows before the refused one are written.
+            // All rows before the refused one have been written.
             first += to_usize(writer.rows() - before, "the number of written rows")?;
             let Some(line) = self.lines.get(first) else { return Err(error) };
             self.refused.push((*line, error));
@@ -143,7 +143,7 @@ fn path_for(path: &Path) -> PathBuf {
     path.with_file_name(format!("{stem}.repaired.jinx"))
 }
 
-/// The files to read: the pair, or the temporaries of its writer.
+/// The files to read: the pair, or its writer's temporary files.
 fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(stem) = name.strip_suffix(".jinx.tmp") {
@@ -179,10 +179,10 @@ fn require_no_writer(main: &Path) -> Result<()> {
     }
 }
 
-/// A file of another format holds no lines to save.
+/// Refuses a file of another format, which contains no lines to save.
 fn require_kind(main: &Path) -> Result<()> {
     let kind = sniff(main)?;
-    // Kinds that a few damaged bytes cannot imitate.
+    // Kinds of file that a few damaged bytes cannot imitate.
     let is_foreign = matches!(
         kind,
         FileKind::Sidecar
@@ -203,11 +203,11 @@ fn require_kind(main: &Path) -> Result<()> {
 /// The readable part of a pair.
 struct Damaged {
     shard: Shard,
-    /// Checksums of the written lines, as far as they are intact.
+    /// Checksums of the written lines, as far as these checksums are intact.
     hashes: Option<LineHashes>,
     /// The number of samples according to the footer.
     expected: Option<u64>,
-    /// The footer is lost: the last lines may be its remains.
+    /// False if the footer is lost, so that the last lines may be its remains.
     has_footer: bool,
     problems: Vec<Error>,
 }
@@ -232,7 +232,7 @@ impl Damaged {
             return Err(Error::unsupported(what).in_file(main));
         }
         if let Some(shard) = shard_found {
-            // Opening has reported damaged columns.
+            // Damaged columns were reported when the file was opened.
             let hashes = LineHashes::of(&shard).ok().flatten();
             problems.extend(damaged_columns(&shard));
             let expected = Some(shard.len());
@@ -268,7 +268,7 @@ impl Damaged {
         Ok(Self { shard, hashes, expected, has_footer, problems })
     }
 
-    /// How the repaired pair is written: as before, as far as the footer states it.
+    /// How the repaired pair is written: like the original, as far as its footer says how.
     fn options(&self) -> WriteOptions {
         let footer = self.shard.footer();
         let mut options = WriteOptions {
@@ -305,7 +305,7 @@ impl Damaged {
                     keep(i, row)?;
                     report.kept += 1;
                 }
-                // The remains of a footer are not a sample.
+                // Part of a footer is not a sample.
                 Ok(None) => continue,
                 Err(error) if matches!(error.cause(), Cause::Io(_) | Cause::Interrupted) => {
                     return Err(error);
@@ -334,7 +334,7 @@ impl Damaged {
             return Ok(None);
         }
         if let Some(hashes) = &self.hashes {
-            // The range includes blank lines that were not written.
+            // The range may include blank lines that were not written.
             let whole = text.len() + usize::from(line.len() > text.len());
             if !hashes.allow(i, XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));
@@ -409,7 +409,7 @@ fn footer_is_of_view(main: &Path) -> bool {
     footer.is_ok_and(|(footer, _)| footer.view.is_some())
 }
 
-/// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with room for it.
+/// The rules for a file without a footer: a 1.1 sidecar begins with its header, or with space for it.
 fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     let Some(side) = side else { return Ok(FormatVersion::V1_1) };
     let head = side.slice(0, side.len().min(to_u64(MAGIC.len())))?;

@@ -1,4 +1,4 @@
-//! Gives the bases of a saved view other places, when they or the view moved.
+//! Changes where a saved view finds its bases, after they or the view moved.
 
 use crate::content_hash::each_block;
 use crate::copy_files::copy_file;
@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Another place of a base.
+/// Another location for a base.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum NewPlace {
@@ -29,10 +29,10 @@ pub enum NewPlace {
     Location(String),
 }
 
-/// `None`: unchanged.
+/// New locations of the bases; `None` for one that is unchanged.
 pub type NewPlaces = Option<NewPlace>;
 
-/// Replaces the places of bases of the saved view with this id. The id stays, so the sidecar does, too.
+/// Replaces the locations of the bases of the saved view with this id. The id stays, so the sidecar does, too.
 ///
 /// The view is read under the lock under which it is replaced, so no other writer's work is lost.
 ///
@@ -56,7 +56,7 @@ pub fn rewrite_bases_on(ops: Arc<dyn FileOps>, view: &Path, id: &str, places: &[
     rewrite().map_err(|error: Error| error.in_file(view))
 }
 
-/// The places of the bases of a shard: its name, its id, and the places.
+/// The locations of the bases of a shard: its name, its id, and the locations.
 pub type ShardPlaces = (String, String, Vec<NewPlaces>);
 
 /// Like [`rewrite_bases`], for all shards of a directory in one step.
@@ -99,7 +99,7 @@ pub fn rewrite_bases_of_shards_on(
     work.commit()
 }
 
-/// Gives a file of the old directory to the new one, as a link where the file system has links.
+/// Moves a file of the old directory to the new one: as a link, if the file system supports links.
 fn take_over(work: &DirectoryWriter, old: &Path, new: &Path) -> Result<()> {
     if work.ops().link(old, new).is_ok() {
         return Ok(());
@@ -108,7 +108,7 @@ fn take_over(work: &DirectoryWriter, old: &Path, new: &Path) -> Result<()> {
     copy_file(old, &mut copy, new).map(drop)
 }
 
-/// Writes the main file of the view with this id, with other places of its bases, to `main`.
+/// Writes the main file of the view with this id to `main`, with other locations of its bases.
 fn write_with_places(view: &Path, id: &str, places: &[NewPlaces], main: &mut File) -> Result<()> {
     let source = Source::open(view, Access::Pread)?;
     let (footer, offset) = read_footer(&source)?;
@@ -145,11 +145,11 @@ fn moved_bases(footer: Footer, places: &[NewPlaces]) -> Result<Vec<Base>> {
     })
 }
 
-/// The footer that `tail` begins with, over other bases.
+/// The footer at the beginning of `tail`, with other bases.
 fn with_other_bases(tail: &[u8], bases: &[Base]) -> Result<String> {
     let end = memchr::memrchr(b'\n', tail.trim_ascii_end()).unwrap_or(tail.len());
     let bad = |error: serde_json::Error| Error::corrupt(format!("the footer is not JSON: {error}"));
-    // Members stay as they are written, numbers of `meta` with all their digits.
+    // Keep the members as written, so that numbers in `meta` keep all their digits.
     let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
     let mut text = Members::new(&tail[..end]);
     while let Some(span) = text.next_member()? {

@@ -15,7 +15,7 @@ pub const ALIGNMENT: u64 = 64;
 pub struct Header {
     /// 32 hex digits, the same as in the footer.
     pub id: String,
-    /// End of the last value.
+    /// The end of the last value.
     pub values_end: u64,
 }
 

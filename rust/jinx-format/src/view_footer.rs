@@ -1,4 +1,4 @@
-//! The footer of a saved view: the datasets and samples that it shows.
+//! The footer of a saved view: which datasets and samples it shows.
 
 use crate::base_url;
 use crate::footer::{ArrayRef, ColumnInfo};
@@ -17,54 +17,54 @@ use std::path::Path;
 /// The feature that a reader must know to read a view.
 pub const FEATURE: &str = "view";
 
-/// The kind of files of a base, which also decides the kind of its id.
+/// The kind of files of a base, which also determines the kind of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BaseKind {
-    /// A pair; its own id, or for JINX 1.0 a hash of its footer.
+    /// A pair; the id is its own or, for JINX 1.0, a hash of its footer.
     Pair,
-    /// A directory of shards: a hash of the first `shards` entries of its manifest.
+    /// A directory of shards; the id is a hash of the first `shards` entries in its manifest.
     Directory,
-    /// Mosaic Data Shards: a hash of the `index.json`.
+    /// Mosaic Data Shards; the id is a hash of the `index.json`.
     Mds,
-    /// Plain JSON lines: size and time of the last change.
+    /// Plain JSON lines; the id is the size and the time of the last change.
     Jsonl,
 }
 
 /// A dataset whose samples a view shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The path from the view's directory. There is a `hint` as well.
+    /// The path relative to the view's directory. There is a `hint` as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The absolute path when the view was saved.
+    /// The absolute path from when the view was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// A URL, where it is also or only.
+    /// A URL, if the base is also, or only, there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// The ETag or revision of what was there.
+    /// The ETag or revision of the object at the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     pub kind: BaseKind,
     pub id: String,
     pub num_samples: u64,
-    /// For a directory: the number of its first shards; it may have grown since.
+    /// For a directory, the number of its first shards; it may have grown since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<u64>,
-    /// For plain JSON lines: the start of each line, and the end of the last one.
+    /// For plain JSON lines, the start of each line, and the end of the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<ArrayRef>,
-    /// For plain JSON lines: xxh3-128 of the whole file.
+    /// For plain JSON lines, xxh3-128 of the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// For plain JSON lines: whether every row holds markers.
+    /// For plain JSON lines, whether every row contains markers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub markers: bool,
 }
 
 impl Base {
-    /// The base's path from the directory of its view, and its absolute path.
+    /// The base's path relative to the directory of its view, and its absolute path.
     pub fn paths(&self) -> Option<(&str, &str)> {
         self.path.as_deref().zip(self.hint.as_deref())
     }
@@ -102,7 +102,7 @@ impl Base {
         }
     }
 
-    /// `has_index`: the array of line offsets is there, or will be.
+    /// Checks the entry; `has_index` says that the array of line offsets exists or will exist.
     pub(crate) fn check(&self, has_index: bool) -> Result<()> {
         self.check_places()?;
         let is_lines = self.kind == BaseKind::Jsonl;
@@ -128,20 +128,20 @@ impl Base {
     }
 }
 
-/// The members of a view's footer.
+/// The entries in the footer of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// The number of lines in the file: one for each sample if the view has own columns, otherwise none.
+    /// The number of lines in the file: one per sample if the view has columns of its own, otherwise none.
     pub rows: u64,
     /// The bases, which form one sequence.
     pub bases: Vec<Base>,
-    /// For each sample its position in that sequence; `None`: the same.
+    /// For each sample its position in that sequence; `None` if both are in the same order.
     pub positions: Option<ArrayRef>,
     /// Columns of the bases that the view hides.
     pub drop: Vec<String>,
     /// The number of samples of all bases.
     pub base_samples: u64,
-    /// Own columns that are typed arrays and not members of the rows.
+    /// The view's own columns that are typed arrays, not members of the rows.
     pub own: Vec<ColumnInfo>,
 }
 
@@ -181,7 +181,7 @@ fn check_count(bases: usize) -> Result<()> {
 }
 
 impl ViewInfo {
-    /// Takes the members of a view out of a footer.
+    /// Takes the entries of a view out of a footer.
     ///
     /// # Errors
     /// `Corrupt` for members that are missing or do not fit each other.
@@ -249,21 +249,21 @@ pub(crate) fn count_samples<'b>(bases: impl IntoIterator<Item = &'b Base>) -> Re
         .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
 }
 
-/// The content of a view that is being written.
+/// The content of a view that will be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewView {
     pub bases: Vec<NewBase>,
     pub positions: Option<Vec<u64>>,
     pub drop: Vec<String>,
     pub num_samples: u64,
-    /// Own columns to write as typed arrays.
+    /// Columns that the view adds, to be written as typed arrays.
     pub own: Vec<NewColumn>,
 }
 
 /// A base, with the array that its entry will point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewBase {
-    /// Without `index`.
+    /// The base, without `index`.
     pub base: Base,
     /// For plain JSON lines.
     pub index: Option<Vec<u64>>,
@@ -322,8 +322,7 @@ impl NewView {
         Ok(Self { bases: self.bases.clone(), positions, drop: self.drop.clone(), num_samples, own })
     }
 
-    /// The data that the id of a view covers besides its rows and values; equal for equal samples, wherever
-    /// they are.
+    /// What the id of a view covers in addition to its rows and values; equal for equal samples, wherever they are.
     pub fn canonical(&self) -> Vec<u8> {
         let bases = self.bases.iter().map(|new| &new.base);
         canonical(bases, &self.drop)

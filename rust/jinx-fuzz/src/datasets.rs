@@ -1,4 +1,4 @@
-//! Whole datasets of every variant, which targets then damage.
+//! Whole datasets of every kind, which targets then damage.
 
 use super::mutate::Bytes;
 use super::place::{Files, Place};
@@ -66,7 +66,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
         };
         NewBase { base, index: is_lines.then(|| (0..=each).collect()) }
     };
-    // 9000 positions are enough to be stored in the sidecar.
+    // 9000 positions are enough to be stored in a sidecar.
     let num_samples = if own || !has_positions { shown } else { 9000 };
     let view = NewView {
         bases: kinds.iter().map(base).collect(),
@@ -85,7 +85,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
     Some(place.files(""))
 }
 
-/// Typed columns of every form, with a missing value each.
+/// Typed columns of every form, each with a missing value.
 fn typed(samples: u64) -> Vec<NewColumn> {
     let count = usize::try_from(samples).unwrap_or(0);
     let validity = (0..count.div_ceil(8)).map(|byte| {
@@ -122,7 +122,7 @@ fn typed(samples: u64) -> Vec<NewColumn> {
 }
 
 fn rows() -> Vec<Value> {
-    // Any bytes give rows. These give values of every kind.
+    // Any bytes give valid rows; these give values of every kind.
     let bytes: Vec<u8> =
         (0..700u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
     let mut program = Bytes(&bytes);

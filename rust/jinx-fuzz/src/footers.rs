@@ -1,5 +1,5 @@
-//! Targets for texts that end with their own checksum, the footer and the manifest: unchanged, and with the checksum
-//! corrected.
+//! Targets for texts that end with their own checksum, the footer and the manifest: unchanged, and with a corrected
+//! checksum.
 
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec::TextEncoding;
@@ -8,7 +8,7 @@ use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::manifest::Manifest;
 use twox_hash::XxHash3_64;
 
-/// Decoding more bytes than this makes a run slow and finds nothing new.
+/// The maximum number of bytes to decode: more makes a run slow and finds nothing new.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
 
 pub(super) fn trailer_footer(data: &[u8]) {

@@ -5,7 +5,7 @@ use super::place::Files;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_format::footer::footer_range;
 
-/// Numbers that may break arithmetic.
+/// Numbers that may break calculations.
 const NUMBERS: [&[u8]; 16] = [
     b"0",
     b"-1",
@@ -84,7 +84,7 @@ fn change(bytes: &mut Vec<u8>, op: u8, others: &[u8], program: &mut Bytes<'_>) {
             drop(bytes.splice(at..at, part));
         }
         8 => {
-            // Most of the reader's decisions depend on the footer and its arrays, at the end of the file.
+            // Most of the reader's decisions depend on the footer and its arrays, which are at the end of the file.
             let back = program.below(2048).min(bytes.len());
             let at = bytes.len() - back;
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = program.byte());

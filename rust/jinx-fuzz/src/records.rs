@@ -56,7 +56,7 @@ fn same(ours: &Value, theirs: &Json) -> bool {
             other.as_i64() == Some(*one) || (*one == 0 && is_zero(other))
         }
         (Value::BigInt(_), Json::Number(other)) => other.as_i64().is_none(),
-        // serde_json sometimes parses a float with an error of one unit in the last place.
+        // serde_json sometimes parses a float with an error in the last place.
         (Value::Float(one), Json::Number(other)) => other
             .as_f64()
             .is_some_and(|other| (one - other).abs() <= one.abs() * 1e-14 || (one - other).abs() < 1e-300),
@@ -135,7 +135,7 @@ pub(super) fn descriptor_chain(data: &[u8]) {
     }
     let Some(place) = Place::new() else { return };
     let line = [b"{\"a.", chain_text.as_bytes(), b"\":", text, b"}\n"].concat();
-    // The index follows the value's bytes in the sidecar, where the text encoding does not matter.
+    // The index follows the value's bytes in the sidecar, so the text encoding does not matter.
     let index = format!("\"index.npy.bin\":{{\"offset\":{},\"length\":16}}", sidecar.len());
     let sidecar = [sidecar, &[0; 8], &to_u64(line.len()).to_le_bytes()].concat();
     for encoding in ["a85", "b64", "hex"] {

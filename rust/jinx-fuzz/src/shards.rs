@@ -98,6 +98,6 @@ fn rows(place: &Place, access: Access) -> Vec<Option<String>> {
         directory.row(i)?.emit(&|_| true, &mut tree)?;
         tree.take()
     };
-    // As text, because NaN is not equal to itself.
+    // Compare as text, because NaN is not equal to itself.
     (0..directory.len().min(MAX_ROWS)).map(|i| row(i).ok().map(|value| format!("{value:?}"))).collect()
 }

@@ -84,7 +84,7 @@ fn move_bases(path: &Path) {
     let opened = || Shard::open(path, &options).ok().map(|shard| shard.footer().clone());
     let Some(before) = opened() else { return };
     let Some(view) = &before.view else { return };
-    // Every third one stays where it is.
+    // Every third base stays where it is.
     let place = |i: usize| (i % 3 != 2).then(|| (format!("../{i}.jinx"), format!("/new/{i}.jinx")));
     let places: Vec<_> = (0..view.bases.len()).map(place).collect();
     let id = before.id.clone().unwrap_or_default();

@@ -85,7 +85,7 @@ pub(super) fn read_shard(shard: &Shard) {
         let chunked = shard.chunked_column(&info.path, kind);
         let Ok(column) = shard.read_column(info) else { continue };
         for row in (0..column.rows.min(MAX_ROWS)).filter(|row| column.is_valid(*row)) {
-            // A path may have several columns in a damaged footer.
+            // In a damaged footer, a path may have several columns.
             if let Ok(Some(chunked)) = &chunked
                 && shard.column_info(&info.path, kind) == Some(info)
                 && chunked.require(row..row + 1).is_ok()

@@ -96,7 +96,7 @@ fn read(place: &Place, access: Access, limits: Limits) -> Result<Vec<Value>, Str
     (0..shard.len()).map(row).collect::<jinx_core::Result<_>>().map_err(|error| error.to_string())
 }
 
-/// The first value that differs, as written and as read.
+/// The first value that differs, as it was written and as it was read.
 fn difference<'v>(row: &'v Value, found: &'v Value) -> Option<(&'v Value, &'v Value)> {
     if row == found {
         return None;

@@ -22,17 +22,17 @@ pub enum Class {
     Whitespace,
     /// Neither letters nor digits nor white space.
     Symbol,
-    /// Punctuation, symbols, digits and other numbers, white space, control characters, characters without width, and
-    /// the characters that turn another one into an emoji, of any script. Neither letters nor the marks that some
-    /// scripts use for vowels.
+    /// Punctuation, symbols, digits and other numbers, white space, control characters, zero-width characters, and
+    /// characters that turn another one into an emoji, in any script. Neither letters nor the marks that some scripts
+    /// use for vowels.
     Special,
 }
 
-/// A set of characters, with one bit for each code point.
+/// A set of characters, with one bit per code point.
 struct Set(Vec<u64>);
 
 impl Set {
-    /// The characters that a character class of a regular expression matches.
+    /// The characters matched by a character class of a regular expression.
     fn new(class: &str) -> Self {
         let mut bits = vec![0_u64; 0x11_0000 / 64];
         let parsed = regex_syntax::parse(class).map(|hir| hir.into_kind());
@@ -76,7 +76,7 @@ impl Class {
     }
 }
 
-/// The number of code points of a class in each text.
+/// The number of code points of a class, for each text.
 ///
 /// # Errors
 /// The errors of `per_text::fill`.

@@ -1,4 +1,4 @@
-//! Groups of positions: positions with equal keys are in one group.
+//! Groups of positions: positions with equal keys are in the same group.
 
 use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
@@ -40,7 +40,7 @@ impl Clusters {
                 self.join(first, second)?;
             }
         }
-        // The position of a key that occurs once has not been checked.
+        // The position of a key that occurs only once has not been checked.
         let count = self.parents.len();
         match positions.iter().find(|&&position| usize::try_from(position).map_or(true, |at| at >= count)) {
             Some(position) => Err(Error::invalid(format!("position {position} of {count} samples"))),

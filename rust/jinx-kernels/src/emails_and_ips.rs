@@ -60,7 +60,7 @@ fn next_email(text: &str, from: usize) -> Option<(usize, usize)> {
             return Some((start, at + 1 + domain));
         }
         at += 1;
-        least = at; // no address extends over another @, so a text with many @ is read once
+        least = at; // no address contains another @, so that a text with many @ is read only once
     }
 }
 
@@ -119,7 +119,7 @@ fn is_of_ip(byte: u8) -> bool {
     byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':')
 }
 
-/// Finds the address in a run of hexadecimal digits, dots and colons, without a port and without punctuation around it.
+/// Finds the address in a run of hexadecimal digits, dots and colons, leaving out a port and surrounding punctuation.
 fn address_in(run: &str) -> Option<(usize, usize)> {
     if !run.bytes().any(|byte| matches!(byte, b'.' | b':')) {
         return None;

@@ -4,12 +4,14 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
-/// Sums of products are kept in so many lanes, on every machine, so that results are the same on all. For the same reason
-/// a product is added with one rounding (`mul_add`): one instruction on processors of the last ten years.
+/// The number of lanes in which sums of products are kept on every machine, so that results are the same on all. For
+/// the same reason a product is added with one rounding (`mul_add`): one instruction on processors of the last ten
+/// years.
 const LANES: usize = 16;
-/// Rows whose sums are made together, while they are in the cache.
+/// The number of rows whose sums are computed together while they are in the cache.
 const AT_ONCE: usize = 4;
-/// Rows that are multiplied with the right factor together, so that a number of that is loaded once for them.
+/// The number of rows that are multiplied with the right factor together, so that each of its numbers is loaded once
+/// for all.
 const DOTS_AT_ONCE: usize = 2;
 
 /// Improves two factors in place, by coordinate descent on the sum of squared differences.
@@ -68,7 +70,7 @@ pub fn descend(
     Ok(())
 }
 
-/// One step for both factors.
+/// One step, for both factors.
 struct Step<'a> {
     matrix: &'a [f32],
     columns: usize,
@@ -122,7 +124,7 @@ impl WithSimd for Step<'_> {
     }
 }
 
-/// Adds multiples of rows to two rows.
+/// Adds multiples of some rows to two rows.
 #[inline(always)]
 fn add<S: Simd>(
     simd: S,
@@ -136,7 +138,7 @@ fn add<S: Simd>(
     let (zero, rest) = rows.split_at(columns);
     let (one, rest) = rest.split_at(columns);
     let (two, three) = rest.split_at(columns);
-    // No closures here: they would not be compiled for the instruction set.
+    // Not closures, because these would not be compiled for the instruction set.
     let ((zeros, zero_rest), (units, one_rest)) = (S::as_simd_f32s(zero), S::as_simd_f32s(one));
     let ((pairs, two_rest), (threes, three_rest)) = (S::as_simd_f32s(two), S::as_simd_f32s(three));
     let ((sums, sums_rest), (others, others_rest)) =
@@ -161,7 +163,7 @@ fn splat<S: Simd>(simd: S, [zero, one, two, three]: [f32; AT_ONCE]) -> [S::f32s;
     [simd.splat_f32s(zero), simd.splat_f32s(one), simd.splat_f32s(two), simd.splat_f32s(three)]
 }
 
-/// A sum and multiples of four values, added one after the other.
+/// A sum plus multiples of four values, added one after another.
 #[inline(always)]
 fn multiples<S: Simd>(
     simd: S,
@@ -175,7 +177,7 @@ fn multiples<S: Simd>(
     simd.mul_add_f32s(factors[3], values[3], sum)
 }
 
-/// Improves both numbers of a row or column, one after the other; returns by how much they were off.
+/// Improves both numbers of a row or column, one after the other; returns how much they were off.
 #[inline(always)]
 fn improve(one: &mut f32, two: &mut f32, products: [f32; 2], gram: [f32; 3]) -> f64 {
     let [first, both, second] = gram;
@@ -185,7 +187,7 @@ fn improve(one: &mut f32, two: &mut f32, products: [f32; 2], gram: [f32; 3]) -> 
 
 #[inline(always)]
 fn towards(value: &mut f32, gradient: f32, square: f32) -> f64 {
-    // Where a number is zero already, it cannot become smaller.
+    // A number that is already zero cannot become smaller.
     let off = if *value == 0.0 { gradient.min(0.0) } else { gradient };
     if square != 0.0 {
         *value = (*value - gradient / square).max(0.0);
@@ -235,7 +237,7 @@ fn dot<S: Simd>(simd: S, one: &[f32], other: &[f32]) -> f32 {
     sums.total(rest, other_rest)
 }
 
-/// `LANES` numbers, in as many registers as they need; the others are not used.
+/// `LANES` numbers, in as many registers as needed; other registers are not used.
 #[derive(Clone, Copy)]
 struct Lanes<S: Simd>([S::f32s; LANES]);
 
@@ -263,7 +265,7 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
-    /// The sum of all lanes, and of the products of what is left of two vectors.
+    /// The sum of all lanes, plus the products of the rest of two vectors.
     #[inline(always)]
     fn total(self, one: &[f32], other: &[f32]) -> f32 {
         let lanes: &[f32] = bytemuck::cast_slice(&self.0[..Self::REGISTERS]);

@@ -4,15 +4,15 @@ use crate::per_text::map;
 use jinx_core::Result;
 use twox_hash::XxHash3_128;
 
-/// Differences between texts to ignore.
+/// Differences between texts that are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignore {
-    /// Upper and lower case.
+    /// Ignore upper and lower case.
     pub case: bool,
-    /// Everything that is not a letter: white space, digits, punctuation, symbols. Has no effect on a text
+    /// Ignore everything that is not a letter: white space, digits, punctuation, symbols. Has no effect on a text
     /// without letters, so that different texts without letters have different hashes.
     pub non_letters: bool,
-    /// White space at both ends.
+    /// Ignore white space at both ends.
     pub ends: bool,
 }
 

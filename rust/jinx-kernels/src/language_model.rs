@@ -1,4 +1,4 @@
-//! N-gram language models with back-off from ARPA files, and the probability of texts under them.
+//! N-gram language models with back-off from ARPA files, and the probabilities that they give texts.
 
 use crate::per_text::fill;
 use crate::trie::{BEGIN, END, ROOT, Trie, UNKNOWN, Units, for_each_unit};
@@ -10,15 +10,16 @@ use std::io::{BufRead, Read};
 
 /// The largest order of a model.
 pub const MAX_ORDER: usize = 10;
-/// The most bytes in a line of an ARPA file. Ten words need far less, and other kinds of files are rejected early.
+/// The maximum number of bytes in a line of an ARPA file. Ten words need far less, and other kinds of files are
+/// rejected early.
 const MAX_LINE: u64 = 1 << 16;
-/// The decimal logarithm of an unknown word's probability if the model has none, as in KenLM.
+/// The decimal logarithm of an unknown word's probability if the model has none, as KenLM has it.
 const NO_PROBABILITY: f32 = -100.0;
 const LINES_PER_CHECK: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
 struct Weights {
-    /// A decimal logarithm, like `backoff`.
+    /// The decimal logarithm of the probability; `backoff` is one too.
     probability: f32,
     backoff: f32,
 }
@@ -28,7 +29,7 @@ pub struct Model {
     order: usize,
     words: HashMap<Box<str>, u32>,
     ngrams: Trie,
-    /// The weights of each node.
+    /// The weights of the nodes.
     weights: Vec<Weights>,
 }
 
@@ -76,7 +77,7 @@ impl Model {
         self.order
     }
 
-    /// The number of words that it has, including marks such as `<s>`.
+    /// The number of words in the model, including marks such as `<s>`.
     pub fn word_count(&self) -> usize {
         self.words.len()
     }
@@ -156,7 +157,7 @@ impl Model {
     }
 }
 
-/// Two numbers for each text, one after the other: the decimal logarithm of its probability, and its number of words.
+/// Two numbers per text, one after the other: the decimal logarithm of its probability, and its number of words.
 ///
 /// Each line of a text is a sentence. The end of a sentence counts as a word. Lines without words do not count.
 ///
@@ -169,7 +170,7 @@ pub fn score(texts: &[&str], model: &Model, units: Units, threads: usize) -> Res
         for line in text.lines() {
             let mut is_empty = true;
             model.start(contexts);
-            // The closure never fails.
+            // The closure cannot fail.
             let _ = for_each_unit(line, units, |word| {
                 is_empty = false;
                 sum += model.step(contexts, next, model.id(word));
@@ -193,7 +194,7 @@ fn number(part: Option<&str>) -> std::result::Result<f32, String> {
     parsed.ok().filter(|value| value.is_finite()).ok_or_else(|| format!("{part:?} is not a number"))
 }
 
-/// Reads the header, which has the number of n-grams of each order.
+/// Reads the header, with the number of n-grams of each order.
 fn read_counts<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<u64>> {
     let not_arpa = "not an ARPA file, which starts with \\data\\; KenLM's binary files are made from one";
     loop {

@@ -8,7 +8,7 @@ use jinx_core::interrupt;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// The decimal logarithm that is written as the probability of `<s>`, which never follows a word.
+/// The decimal logarithm that is written as the probability of `<s>`, which never comes after a word.
 const NEVER: f64 = -99.0;
 
 struct Node {
@@ -18,11 +18,11 @@ struct Node {
     suffix: u32,
     order: usize,
     count: u64,
-    /// The number of different words before it.
+    /// The number of different words that come before it.
     before: u64,
 }
 
-/// Counts of the n-grams of texts.
+/// Counts of the n-grams in texts.
 pub struct Counts {
     order: usize,
     units: Units,
@@ -157,7 +157,7 @@ impl Counts {
     }
 }
 
-/// The estimate for an n-gram: its probability as a word after a context, and its back-off as a context.
+/// The estimates for an n-gram: its probability as a word after a context, and its back-off as a context.
 #[derive(Clone, Default)]
 struct Estimate {
     probability: f64,
@@ -178,10 +178,10 @@ struct Estimates {
 }
 
 impl Estimates {
-    #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 do not occur, and would lose nothing that matters
+    #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 do not occur, and rounding them would not matter
     fn new(counts: &Counts, begin: u32) -> Self {
         let is_counted = |node: &&Node| node.order > 0 && !(node.order == 1 && node.word == begin);
-        // The count of a shorter n-gram is its number of different words before it, as Kneser-Ney smoothing requires.
+        // The count of a shorter n-gram is the number of different words before it, as Kneser-Ney smoothing requires.
         let adjusted = |node: &Node| {
             if node.order == counts.order || node.before == 0 { node.count } else { node.before }
         };
@@ -215,7 +215,7 @@ impl Estimates {
             root.probability = uniform;
             left = root.backoff();
         }
-        // A node comes after its parent and its suffix.
+        // Every node comes after its parent and its suffix.
         for (place, node) in counts.nodes.iter().enumerate().filter(|(_, node)| is_counted(node)) {
             let shorter = at(&estimates, node.suffix).map_or(0.0, |one| one.probability);
             let interpolated = at(&estimates, node.parent).map_or(0.0, |context| {

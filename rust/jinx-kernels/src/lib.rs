@@ -1,4 +1,4 @@
-//! Kernels of operators on whole columns of texts: they count, clean and hash texts, and find near-duplicates.
+//! Kernels for operators, on whole columns of texts: they count, clean and hash texts, and find near-duplicates.
 //!
 //! Kernels are pure functions over string slices. They use several threads if there is enough work. They do not use
 //! Arrow, Python or files.

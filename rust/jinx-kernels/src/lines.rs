@@ -4,7 +4,7 @@ use crate::per_text::fill;
 use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
 
-/// Two numbers for each text, one after the other: its number of lines, and the code points in its longest line.
+/// Two numbers per text, one after the other: its number of lines, and the code points in its longest line.
 ///
 /// A line ends at any line boundary of Unicode; `\r\n` is one boundary. No empty line follows a boundary at the end of
 /// a text.

@@ -3,7 +3,7 @@
 use crate::per_text::map;
 use jinx_core::Result;
 
-/// Replaces the links in each text; `None` for a text that has none.
+/// Replaces the links in each text; `None` for a text without links.
 ///
 /// A link starts with `http://`, `https://`, `ftp://` or `www.`, in upper or lower case, and not directly after a
 /// letter or digit. It ends before white space, a quotation mark, an angle bracket, or Chinese or Japanese punctuation.

@@ -7,10 +7,10 @@ use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
 use std::collections::HashSet;
 
-/// A list of words, and how to look for them.
+/// A list of words, and how they are looked up.
 pub struct Lexicon {
     hashes: HashSet<u64>,
-    /// Sizes of groups of successive words. The joined words of a group are also looked for.
+    /// The sizes of groups of consecutive words. The joined words of a group are also looked for.
     groups: Vec<usize>,
     joiner: String,
 }
@@ -28,7 +28,7 @@ impl Lexicon {
     }
 }
 
-/// Two numbers for each text, one after the other: its words that are in the list, and all its words.
+/// Two numbers per text, one after the other: its words that are in the list, and all its words.
 ///
 /// # Errors
 /// The errors of `per_text::fill`.

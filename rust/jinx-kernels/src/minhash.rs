@@ -9,29 +9,30 @@ use jinx_core::error::{Error, Result};
 use pulp::Arch;
 use twox_hash::XxHash3_64;
 
-/// The tokens that shingles consist of.
+/// The tokens of which shingles consist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
     /// Split at white space.
     Space,
     /// Split at white space and punctuation.
     Punctuation,
-    /// Code points.
+    /// Split into code points.
     Character,
 }
 
-/// How to make signatures. Two signatures are comparable only if their schemes are equal.
+/// How signatures are made. Two signatures are comparable only if their schemes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
     pub tokens: Tokens,
-    /// Tokens per shingle. A text with fewer tokens has one shingle of all its tokens.
+    /// The number of tokens per shingle. A text with fewer tokens has one shingle of all its tokens.
     pub window: usize,
     pub lowercase: bool,
-    /// Elements per signature.
+    /// The number of elements per signature.
     pub permutations: usize,
 }
 
-/// The most elements of a signature. More elements do not improve it, and every text needs memory for them.
+/// The maximum number of elements of a signature. More elements do not improve it, and every text needs memory for
+/// them.
 const MAX_PERMUTATIONS: usize = 4096;
 const MAX_WINDOW: usize = 1024;
 const COMBINE: u64 = 0x9FB2_1C65_1E98_DF25;
@@ -96,10 +97,10 @@ pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize, rows: us
     Ok(keys)
 }
 
-/// Permutations whose minima stay in registers.
+/// The number of permutations whose minima are kept in registers.
 const AT_ONCE: usize = 32;
 
-/// The least value that each permutation gives to any of the hashes.
+/// For each permutation, the smallest value that it gives to any of the hashes.
 struct Minima<'a> {
     hashes: &'a [u32],
     factors: &'a [u32],
@@ -107,12 +108,12 @@ struct Minima<'a> {
     row: &'a mut [u32],
 }
 
-// Not a closure: this is inlined for sure, and so compiled for the instruction set.
+// Not a closure: this is certain to be inlined, and so is compiled for the instruction set.
 impl pulp::NullaryFnOnce for Minima<'_> {
     type Output = ();
 
     #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // zipped arrays are not made vectors
+    #[allow(clippy::needless_range_loop)] // the compiler does not vectorize zipped arrays
     fn call(self) {
         let parts = self.factors.chunks(AT_ONCE).zip(self.terms.chunks(AT_ONCE));
         for (row, (factors, terms)) in self.row.chunks_mut(AT_ONCE).zip(parts) {
@@ -148,7 +149,7 @@ fn permutations(count: usize) -> (Vec<u32>, Vec<u32>) {
     (0..count).map(|_| (next() | 1, next())).unzip()
 }
 
-#[allow(clippy::cast_possible_truncation)] // the upper half fits
+#[allow(clippy::cast_possible_truncation)] // the upper half fits into 32 bits
 fn high(number: u64) -> u32 {
     (number >> 32) as u32
 }

@@ -5,8 +5,8 @@ use fancy_regex::{Captures, Regex, RegexBuilder};
 use jinx_core::Result;
 use jinx_core::error::Error;
 
-/// The most backtracking steps in one text. A pattern with lookaround, back references or word boundaries takes about
-/// one step per character; other patterns take none.
+/// The maximum number of backtracking steps in one text. A pattern with lookaround, back references or word boundaries
+/// takes about one step per character; other patterns take none.
 const MAX_STEPS: usize = 10_000_000;
 
 /// A regular expression, and the replacement of its matches.
@@ -19,7 +19,7 @@ pub struct Replacement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     Text(String),
-    /// The group of this number.
+    /// The group with this number.
     Group(usize),
 }
 

@@ -5,12 +5,12 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::threads;
 
-/// Texts that one thread takes at a time.
+/// The number of texts that a thread takes at a time.
 const BLOCK: usize = 64;
-/// Starting a thread takes as long as a kernel takes for about this many bytes.
+/// Starting a thread takes as long as processing about this many bytes in a kernel.
 const BYTES_PER_THREAD: usize = 64 << 10;
 
-/// Fills `width` elements for each text by calling `one(state, text, row)`. `state` makes one state per thread.
+/// Fills `width` elements per text by calling `one(state, text, row)`. `state` makes one state per thread.
 ///
 /// If `threads` is 0, it starts one thread per core. It starts fewer threads for little text.
 ///

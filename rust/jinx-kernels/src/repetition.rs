@@ -9,7 +9,7 @@ use twox_hash::XxHash3_64;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// A place in the table of a `Counter`. It is free unless its round is the current one.
+/// A place in the hash table of a `Counter`. It is free unless its round is the current one.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     key: u64,
@@ -17,15 +17,15 @@ struct Slot {
     round: u32,
 }
 
-/// Counts 64-bit keys in a hash table with open addressing, which is reused for the next text.
+/// Counts 64-bit keys in a hash table with open addressing, which is used again for the next text.
 #[derive(Default)]
 pub struct Counter {
     slots: Vec<Slot>,
-    /// The number of the current text, so that nothing needs to be cleared for the next one.
+    /// The number of the current text, so that nothing has to be cleared for the next one.
     round: u32,
     /// The number of different keys.
     distinct: usize,
-    /// The places of keys that occur more than once.
+    /// The places of keys that occurred more than once.
     repeats: Vec<usize>,
     /// The hashes of the words or characters of the current text.
     hashes: Vec<u64>,
@@ -35,7 +35,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Removes all keys and makes room for `keys` new ones.
+    /// Removes all keys, and makes room for `keys` new ones.
     fn reset(&mut self, keys: usize) {
         let size = (keys.max(8) * 2).next_power_of_two();
         self.round = self.round.wrapping_add(1);
@@ -50,7 +50,7 @@ impl Counter {
     }
 
     fn add(&mut self, key: u64) {
-        // The mask keeps only bits that fit into any usize.
+        // The masked bits fit into any usize.
         #[allow(clippy::cast_possible_truncation)]
         let mut place = (key.wrapping_mul(MIX) >> 20) as usize & self.mask;
         loop {
@@ -155,7 +155,7 @@ fn sum(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of n-grams of one text
+#[allow(clippy::cast_precision_loss)] // the counts of n-grams in one text are small
 fn share(part: u64, all: usize) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }

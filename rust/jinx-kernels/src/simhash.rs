@@ -9,7 +9,7 @@ use jinx_core::interrupt;
 use std::collections::HashMap;
 
 const BITS: u32 = 64;
-/// The most choices of blocks. Each choice takes a pass over all hashes.
+/// The maximum number of choices of blocks. Each choice takes a pass over all hashes.
 const MAX_PASSES: usize = 1000;
 
 /// The SimHash of the shingles of each text; 0 for a text without tokens. A shingle counts as often as it occurs.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// The node of the empty n-gram.
 pub const ROOT: u32 = 0;
 
-/// Nodes by parent and word. They are numbered in the order in which they are added.
+/// Nodes, by parent and word. They are numbered in the order in which they are added.
 pub struct Trie {
     children: HashMap<(u32, u32), u32>,
     /// The number of nodes, including the root.

@@ -1,4 +1,4 @@
-//! The columns of a shard, and where they lie in a sample.
+//! The columns of a shard, and their positions in a sample.
 
 use crate::encodings::names::Encoding;
 use jinx_core::checked_math::{to_u64, to_usize};
@@ -8,25 +8,25 @@ use jinx_core::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     pub name: String,
-    /// The encoding as the index names it.
+    /// The name of the encoding in the index.
     pub encoding_name: String,
     /// `None` for an unknown name: the other columns can still be read.
     pub encoding: Option<Encoding>,
-    /// The size of every value in bytes; `None` when each sample states it.
+    /// The size of every value in bytes; `None` if each sample states it.
     pub size: Option<u64>,
 }
 
-/// The columns of a shard in the order in which samples hold them.
+/// The columns of a shard, in the order in which samples contain them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
     pub all: Vec<Column>,
-    /// The number of bytes that the sizes at the start of a sample take.
+    /// The number of bytes of the sizes at the start of a sample.
     head: usize,
     /// The sum of the fixed sizes.
     fixed: u64,
 }
 
-/// Start and end of a column in its sample.
+/// The start and end of a column in its sample.
 pub type Span = (u32, u32);
 
 impl Columns {
@@ -48,7 +48,7 @@ impl Columns {
             if seen.insert(&name).is_some() {
                 return Err(Error::corrupt("the column appears twice").in_column(&name));
             }
-            // Streaming takes a size of zero for "variable".
+            // Streaming treats a size of zero as "variable".
             let size = size.filter(|size| *size > 0);
             match size {
                 None => columns.head += 4,
@@ -66,7 +66,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// The number of bytes at the start of each sample that hold the sizes of its variable columns.
+    /// The number of bytes at the start of each sample with the sizes of its variable columns.
     pub fn head_len(&self) -> usize {
         self.head
     }

@@ -3,7 +3,7 @@
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
 
-/// The five codecs of MDS. Snappy is the raw block, not the framed stream that [`Codec::Snappy`] is.
+/// The five codecs that MDS supports. Snappy is the raw block, not the framed stream that [`Codec::Snappy`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     Brotli,
@@ -16,7 +16,7 @@ pub enum Algorithm {
 impl Algorithm {
     pub const ALL: [Self; 5] = [Self::Brotli, Self::Bzip2, Self::Gzip, Self::Snappy, Self::Zstd];
 
-    /// The name, which is the file suffix too.
+    /// The name, which is also the file suffix.
     pub fn name(self) -> &'static str {
         match self {
             Self::Brotli => "br",
@@ -27,7 +27,7 @@ impl Algorithm {
         }
     }
 
-    /// Lowest, highest and default level; `None` for snappy, which has none.
+    /// The lowest, highest and default level; `None` for snappy, which has no levels.
     pub fn levels(self) -> Option<(i32, i32, i32)> {
         match self {
             Self::Brotli => Some((0, 11, 11)),
@@ -49,7 +49,7 @@ impl Algorithm {
         }
     }
 
-    /// All of `input`, decoded into at most `max` bytes.
+    /// Decodes all of `input`, into at most `max` bytes.
     ///
     /// # Errors
     /// The errors of [`codec::decode`].
@@ -60,13 +60,13 @@ impl Algorithm {
         }
     }
 
-    /// The decoded length, if the data state it.
+    /// The decoded length, if the data states it.
     pub fn declared_len(self, input: &[u8]) -> Option<u64> {
         codec::declared_len(self.stream()?, input)
     }
 }
 
-/// One codec, with its level if the index names it.
+/// One codec, with its level if the index states one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     pub algorithm: Algorithm,
@@ -78,9 +78,9 @@ pub struct Setting {
 pub enum Compression {
     #[default]
     None,
-    /// The file as a whole.
+    /// The whole file is compressed.
     File(Setting),
-    /// Every sample by itself, as MLDataForge writes it.
+    /// Each sample is compressed separately, as MLDataForge writes it.
     Sample(Setting),
 }
 

@@ -1,4 +1,4 @@
-//! The hashes that an index may name, over whole files.
+//! The hashes that an index may list, over whole files.
 
 use digest::{Digest, DynDigest};
 use jinx_core::error::{Error, Result};
@@ -21,7 +21,7 @@ enum RunningHash {
 }
 
 impl Hasher {
-    /// `None` for an algorithm that is not known.
+    /// `None` for an unknown algorithm.
     pub fn new(name: &str) -> Option<Self> {
         fn boxed<D: DynDigest + Digest + Send + 'static>() -> RunningHash {
             RunningHash::Digest(Box::new(<D as Digest>::new()))
@@ -76,7 +76,7 @@ impl Hasher {
     }
 }
 
-/// All known hashes of one file at once.
+/// All known hashes of one file, computed together.
 pub struct Hashers(Vec<Hasher>);
 
 impl Hashers {
@@ -112,7 +112,7 @@ impl Hashers {
         Ok(())
     }
 
-    /// Name and digest of each.
+    /// The name and digest of each.
     pub fn finish(self) -> BTreeMap<String, String> {
         self.0.into_iter().map(|hasher| (hasher.name.clone(), hasher.finish())).collect()
     }

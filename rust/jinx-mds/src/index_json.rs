@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The file's name.
 pub const INDEX_NAME: &str = "index.json";
-/// The number of directories in a basename: merged indexes have one, and merging those adds more.
+/// The maximum number of directories in a basename: merged indexes have one, and merging those adds more.
 const MAX_NAME_PARTS: usize = 8;
 
 /// A file of a shard.
@@ -24,7 +24,7 @@ pub struct FileInfo {
 }
 
 impl FileInfo {
-    /// The path under the index's directory.
+    /// The path relative to the index's directory.
     ///
     /// # Errors
     /// `Corrupt` for a name that leads out of the directory.
@@ -41,7 +41,7 @@ impl FileInfo {
     }
 }
 
-/// One shard as its index describes it.
+/// One shard, as described in its index.
 #[derive(Debug, Clone)]
 pub struct ShardInfo {
     pub columns: Arc<Columns>,
@@ -49,7 +49,7 @@ pub struct ShardInfo {
     pub raw: FileInfo,
     pub zip: Option<FileInfo>,
     pub samples: u64,
-    /// Why the shard cannot be read; the other shards can be.
+    /// Why the shard cannot be read, although the others can.
     fault: Option<(Cause, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks a whole MDS directory, and continues after a problem.
+//! Checks a whole MDS directory, continuing after problems.
 
 use crate::encodings::names::Encoding;
 use crate::read::directory::{Directory, Hashes, Options, Unpack};
@@ -10,8 +10,8 @@ use std::path::Path;
 /// After this many problems in one shard, its other samples are not checked.
 const MAX_PER_SHARD: usize = 100;
 
-/// Reads every shard: its size, hashes, offsets, and that every value fits its encoding (pickles are not loaded).
-/// `progress` receives the bytes checked so far and the total, and may stop the check.
+/// Reads every shard and checks its size, hashes and offsets, and that every value fits its encoding (pickles are not
+/// loaded). `progress` receives the bytes checked so far and the total, and may stop the check.
 ///
 /// # Errors
 /// `Io` for an index that cannot be read; errors of `progress`.
@@ -19,7 +19,7 @@ pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> 
     verify_with(path, Options::default(), progress)
 }
 
-/// Like [`verify`], with the caller's options, for instance for a directory at a URL.
+/// Like [`verify`], with the caller's options, for example for a directory at a URL.
 ///
 /// # Errors
 /// The errors of [`verify`]; errors of the store.

@@ -6,7 +6,7 @@ use jinx_format::read::column_view::{CellNumber, ColumnView};
 use jinx_format::read::columns::ColumnType;
 use std::borrow::Cow;
 
-/// Passes the keys at `positions` to `see`, as integers that have the order of the numbers. `None` is a missing key.
+/// Passes the keys at `positions` to `see`, as integers that sort like the numbers. `None` is a missing key.
 ///
 /// # Errors
 /// `Corrupt` for a position past the end; `Invalid` for a column of anything but numbers.

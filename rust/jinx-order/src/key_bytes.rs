@@ -12,7 +12,7 @@ pub enum KeyValue<'k> {
     Missing,
     /// An i64 or a u64.
     Int(i128),
-    /// The digits of an integer that is neither.
+    /// The digits of an integer that fits into neither.
     Huge(Cow<'k, str>),
     Float(f64),
     Text(Cow<'k, str>),
@@ -22,7 +22,7 @@ pub enum KeyValue<'k> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Direction {
     pub is_descending: bool,
-    /// Compares numbers within strings as numbers: `img9` comes before `img10`.
+    /// Whether numbers within strings are compared as numbers: `img9` comes before `img10`.
     pub is_natural: bool,
 }
 
@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// The class of a key's values, and a sample that has such a value.
+/// The class of a key's values, with a sample that has such a value.
 type Seen = Option<(Class, u64)>;
 
 /// Encodes the keys of one sample after another.
@@ -69,7 +69,7 @@ impl KeyBytes {
         self.bytes.clear();
     }
 
-    /// Ends a sample; returns whether one of its keys is missing.
+    /// Ends a sample; returns whether any of its keys is missing.
     ///
     /// # Errors
     /// `Invalid` if the sample has too few keys.
@@ -120,7 +120,7 @@ impl KeyBytes {
         Ok(())
     }
 
-    /// Adds the classes of keys that `other` has seen in other samples.
+    /// Adds the classes of keys that `other` has seen.
     ///
     /// # Errors
     /// The errors of [`Self::push`].
@@ -197,9 +197,9 @@ fn push_number(bytes: &mut Vec<u8>, value: f64, rest: i16) {
     bytes.extend_from_slice(&(rest.cast_unsigned() ^ 0x8000).to_be_bytes());
 }
 
-/// An integer that has the order of the number.
+/// An integer that sorts like the number.
 pub(crate) fn ordered(value: f64) -> u64 {
-    // Negative zero equals zero.
+    // Negative zero and zero are equal.
     let bits = if value == 0.0 { 0 } else { value.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
@@ -215,8 +215,8 @@ fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(&[0, 0]);
 }
 
-/// Writes the string with each number as `0`, the number of its digits, and the digits. Then writes the string itself,
-/// because `a01` and `a1` are different strings.
+/// Writes the string with each number replaced by `0`, its number of digits, and the digits. Then writes the string
+/// itself, because `a01` and `a1` are different strings.
 fn push_natural(bytes: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     while let Some(first) = rest.first() {

@@ -18,11 +18,12 @@ use std::path::Path;
 const PART: u64 = 64 << 10;
 /// The number of samples that are looked at for each part, to divide the samples evenly.
 const TRIED: u64 = 32;
-/// The minimum number of samples of a share, and the number of samples whose missing keys are sought at once.
+/// The minimum number of samples of a share, and the number of samples that are searched for missing keys at a time.
 const BLOCK: u64 = 8192;
-/// Shares of the samples for each thread, so that all threads end at about the same time.
+/// The number of shares per thread, so that all threads end at about the same time.
 const SHARES: u64 = 8;
-/// Bytes of an item, and a quarter more, since lists have room to spare. Items that are being sorted come to this.
+/// The number of bytes of an item plus a quarter, because lists have spare room. Items that are being sorted come to
+/// this.
 const ITEM_BYTES: u64 = 20;
 
 /// The number of bits of a key that one pass over the items puts in order.
@@ -67,7 +68,7 @@ struct Share {
 /// The keys of samples.
 pub struct NumberKeys<'k, P> {
     pub column: ColumnView<'k>,
-    /// The place of a sample in the column.
+    /// The position of a sample in the column.
     pub position: P,
     pub samples: u64,
     pub is_descending: bool,
@@ -82,7 +83,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     pub fn sort(&self, folder: &Path, memory: u64) -> Result<(PositionList, u64)> {
         let parts = self.samples.div_ceil(PART).max(1);
         let first_items = self.first_items(parts)?;
-        // Half of the memory is for items that wait. A quarter is for those that are being sorted, and one for the list.
+        // Half of the memory is for waiting items, a quarter for items being sorted, and a quarter for the list.
         let at_once = to_usize((memory / 2 / ITEM_BYTES / PART).max(1), "the number of parts")?;
         let limit = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         let mut list = PositionList::new(folder, limit, self.samples);
@@ -101,7 +102,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         Ok((list, missing))
     }
 
-    /// The first items of parts that divide the samples about evenly.
+    /// The first items of parts which divide the samples about evenly.
     fn first_items(&self, parts: u64) -> Result<Vec<KeyedSample>> {
         let mut tried = Vec::new();
         if parts > 1 {
@@ -131,13 +132,13 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         Ok(())
     }
 
-    /// For each share of the samples, the items of some consecutive parts, which have these first items; `end` is the
-    /// first item after them.
+    /// For each share of the samples, the items of some consecutive parts, which begin with these first items; `end` is
+    /// the first item after them.
     fn collect(&self, first_items: &[KeyedSample], end: Option<&KeyedSample>) -> Result<Vec<Share>> {
         let Some(start) = first_items.first() else { return Ok(Vec::new()) };
         let threads = usable_cores();
         let share = self.samples.div_ceil(SHARES * to_u64(threads)).max(BLOCK);
-        // A quarter more than the mean, so that few lists grow.
+        // A quarter more than the mean, so that few lists have to grow.
         let mean = share / self.samples.div_ceil(PART).max(1);
         let expected = to_usize(mean + mean / 4, "the items of a share")?;
         let first_items = FirstItems::new(first_items);

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The numbers of a view's samples, in a new order.
 #[derive(Debug)]
 pub enum Order {
-    /// The order of the view, which has this many samples.
+    /// The order of the view, with this many samples.
     Unchanged(u64),
     Shuffled(Permutation),
     Listed(PositionList),

@@ -1,18 +1,18 @@
-//! Chooses how to move the samples to their new places: in one pass or in two.
+//! Chooses how to move the samples to their new places: in one pass, or in two.
 
 use crate::random_reads::are_cheap;
 use jinx_core::io::process_limits::max_open_files;
 use std::path::Path;
 
-/// If samples have at least this mean size, random reads cost little more than reading in order.
+/// If samples have at least this mean size, random reads are hardly slower than sequential ones.
 const CHEAP_RANDOM_READ: u64 = 256 << 10;
-/// If samples have at least this much in sidecars on average, random reads may cost little more, depending on the disk.
+/// If samples have at least this mean size in sidecars, random reads may be hardly slower, depending on the disk.
 const FAIR_RANDOM_READ: u64 = 32 << 10;
-/// About how many bytes of lines and values a run buffers while it is written.
+/// The approximate number of bytes of lines and values that a run buffers while it is written.
 const RUN_BUFFER: u64 = 8 << 20;
-/// Open files of a run: lines, values and two spools.
+/// The number of open files of a run: lines, values and two spools.
 const RUN_FILES: u64 = 4;
-/// Files that the process may need for other purposes.
+/// The number of files that the process may need for other purposes.
 const OTHER_FILES: u64 = 100;
 const MIN_RUNS: u64 = 2;
 /// The number of bytes per sample in the list of a run's samples.
@@ -21,9 +21,9 @@ pub(crate) const LISTED_BYTES: u64 = 16;
 /// How [`crate::rewrite`] works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Read the samples in the order of the output.
+    /// Reads the samples in the order of the output.
     One,
-    /// Read the input in its own order, and write each sample to one of `runs` runs. Each run becomes one contiguous
+    /// Reads the input in its own order, and writes each sample to one of `runs` runs. Each run becomes one contiguous
     /// part of the output. Then write the samples of each run in their new order.
     Two { runs: u64 },
 }
@@ -33,7 +33,7 @@ pub enum Passes {
 pub struct SidecarValues<'p> {
     /// The mean size of a sample in bytes.
     pub mean: u64,
-    /// The largest sidecar.
+    /// The path of the largest sidecar.
     pub largest: &'p Path,
 }
 
@@ -50,7 +50,7 @@ impl Passes {
         }) {
             return Self::One;
         }
-        // Half of the memory is for the run that is read, the other half for buffers of the output.
+        // Half of the memory is for the run being read, and half for output buffers.
         let wanted = bytes.div_ceil((memory / 2).max(1));
         let by_memory = memory / RUN_BUFFER;
         let by_files =

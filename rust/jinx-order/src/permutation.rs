@@ -5,7 +5,7 @@
 
 use jinx_core::permutation::{self, RoundFunction, mix};
 
-/// The order for a number of samples and a seed.
+/// The order for a given number of samples and a seed.
 pub type Permutation = permutation::Permutation<Finalized, 10>;
 
 /// The upper bits of SplitMix64's finalizer, which depend on every bit of its input.
@@ -63,7 +63,7 @@ mod tests {
         let numbers = all(100_000, 3);
         let ascending = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
         assert!((ascending - 50_000.0).abs() < 1_000.0, "{ascending}");
-        // Divide the places into 1000 boxes of 100. Count in each box the numbers below 10,000, a tenth of all.
+        // Divide the places into 1000 boxes of 100, and count the numbers below 10,000 in each box: a tenth of all.
         let chi: f64 = numbers
             .chunks(100)
             .map(|places| places.iter().filter(|number| **number < 10_000).count() as f64)

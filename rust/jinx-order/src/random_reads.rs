@@ -1,5 +1,5 @@
-//! Measures what reading a file at random costs. That depends on the disk, and on how much of the file is in the system's
-//! cache.
+//! Measures the cost of reading a file at random. That depends on the disk, and on how much of the file is in the
+//! system's cache.
 
 use crate::permutation::Permutation;
 use jinx_core::checked_math::to_usize;
@@ -13,22 +13,22 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Pieces to read at random in a round, and then as many in order.
+/// The number of pieces that are read at random in a round, and then in order.
 const PIECES: u64 = 32;
 const ROUNDS: u64 = 3;
-/// The file must have this many times as many pieces, so that few of those read are next to each other.
+/// The file must have this many times as many pieces, so that few of the pieces read are adjacent.
 const TIMES: u64 = 4;
-/// Two passes read and write everything twice, and encode it twice. One pass takes less time even if its reads take about
-/// this many times as long. On a disk that must move its head, they take longer.
+/// The limit of the ratio: two passes read and write everything twice, and encode it twice. One pass takes less time
+/// even if its reads take about this many times as long. On a disk that must move its head, they take longer.
 const MOST_TIMES: u32 = 5;
 
-/// Whether reading pieces of `piece` bytes at random takes little longer than reading them in order. False for a small
+/// Whether reading pieces of `piece` bytes at random takes hardly longer than reading them in order. False for a small
 /// file and for one that cannot be read.
 pub fn are_cheap(path: &Path, piece: u64) -> bool {
     measured(path, piece).ok().flatten().is_some_and(|(random, in_order)| random <= MOST_TIMES * in_order)
 }
 
-/// How long reading at random and reading in order took; `None` for a small file.
+/// How long random and sequential reading took; `None` for a small file.
 fn measured(path: &Path, piece: u64) -> Result<Option<(Duration, Duration)>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let file = File::open(path).map_err(failed)?;
@@ -38,7 +38,7 @@ fn measured(path: &Path, piece: u64) -> Result<Option<(Duration, Duration)>> {
     }
     let read = |place: u64, bytes: &mut [u8]| file.read_exact_at(bytes, place * piece).map_err(failed);
     let size = to_usize(piece, "the size of a value")?;
-    // Other places in each call: those of an earlier call are in the cache.
+    // Use other places in each call, because places from an earlier call are cached.
     let at_random = Permutation::new(places, RandomState::new().hash_one(places));
     let threads = usable_cores();
     let (mut random, mut in_order) = (Duration::ZERO, Duration::ZERO);
@@ -50,7 +50,7 @@ fn measured(path: &Path, piece: u64) -> Result<Option<(Duration, Duration)>> {
     Ok(Some((random, in_order)))
 }
 
-/// How long `read` takes for all pieces of a round.
+/// How long `read` takes for all the pieces of a round.
 fn timed(
     threads: usize,
     size: usize,

@@ -1,4 +1,4 @@
-//! Lines on their way to another part of the output, each with its place there and its cells.
+//! Lines that are moved to another part of the output, each with its place there and its cells.
 //!
 //! ```text
 //! piece     checksum of what follows | bytes of the records | record | record | ...
@@ -12,13 +12,13 @@ use jinx_core::error::{Error, Result};
 use jinx_format::write::row_form::LineArrays;
 use twox_hash::XxHash3_64;
 
-/// The checksum of a piece and the number of its bytes.
+/// The size of a piece's checksum and of its number of bytes.
 const HEAD_BYTES: usize = 16;
 const PLACE_BYTES: usize = 4;
 /// The maximum number of bytes of a length.
 const LENGTH_BYTES: usize = 5;
-/// Pieces lie in a file that will be a dataset. `jinx repair` must not take their lines for those of the dataset if the
-/// writer is killed.
+/// A line end before each piece, because the pieces are stored in the file that becomes a dataset. `jinx repair` must
+/// not take their lines for those of the dataset if the writer is killed.
 const LINE_END: u8 = 0;
 
 /// A cell of one of [`LineArrays::arrays`].
@@ -65,15 +65,15 @@ impl RecordForm {
         Self { cells, head }
     }
 
-    /// The maximum number of bytes that this number of records take in this number of pieces.
+    /// The maximum number of bytes of this number of records in this number of pieces.
     pub fn most_bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
-        // A length takes one byte, and one more from 128 bytes on, from 128² bytes on and so on.
+        // A length takes one byte, plus one more from 128 bytes, one more from 128² bytes, and so on.
         let lengths = records.saturating_add(line_bytes / 64);
         let heads = records.saturating_mul(to_u64(self.head)).saturating_add(lengths);
         heads.saturating_add(line_bytes).saturating_add(pieces.saturating_mul(to_u64(HEAD_BYTES)))
     }
 
-    /// Arranges the records of whole pieces by their places, which are the numbers below `rows`.
+    /// Sorts the records of complete pieces by their places, which are the numbers below `rows`.
     ///
     /// # Errors
     /// `Corrupt` for bytes that are not those of pieces, and if a place is missing or occurs twice.
@@ -103,7 +103,7 @@ impl RecordForm {
         Ok(LineArrays { lines, ends, arrays })
     }
 
-    /// The line of a record, without its end, and the bytes of the record.
+    /// The line of a record, without its end, and the number of bytes of the record.
     fn line<'r>(&self, record: &'r [u8]) -> Option<(&'r [u8], usize)> {
         let (length, length_bytes) = length_of(record.get(self.head..)?)?;
         let start = self.head + length_bytes;
@@ -112,7 +112,7 @@ impl RecordForm {
         (*end == LINE_END).then_some((line, bytes))
     }
 
-    /// The start of the record for each place, and the bytes of all lines.
+    /// The start of the record for each place, and the total size of all lines in bytes.
     fn offsets(&self, pieces: &[u8], rows: usize) -> Result<(Vec<u32>, usize)> {
         const NONE: u32 = u32::MAX;
         let mut offsets = vec![NONE; rows];
@@ -142,7 +142,7 @@ impl RecordForm {
     }
 }
 
-/// The end of the piece at a position, if the piece is whole and undamaged.
+/// The end of the piece at a position, if the piece is complete and undamaged.
 fn end_of_piece(pieces: &[u8], at: usize) -> Option<usize> {
     let hash = u64_at(pieces, at)?;
     let length = usize::try_from(u64_at(pieces, at.checked_add(8)?)?).ok()?;
@@ -150,7 +150,7 @@ fn end_of_piece(pieces: &[u8], at: usize) -> Option<usize> {
     (XxHash3_64::oneshot(pieces.get(at + 8..end)?) == hash).then_some(end)
 }
 
-/// An empty array of cells; an array of bits has its final length.
+/// An empty array of cells; an array of bits already has its final length.
 fn array_of(cell: Cell, rows: usize) -> Vec<u8> {
     match cell {
         Cell::Bit => vec![0; rows.div_ceil(8)],
@@ -158,14 +158,14 @@ fn array_of(cell: Cell, rows: usize) -> Vec<u8> {
     }
 }
 
-/// Appends `WIDTH` bytes, a number that the compiler knows.
+/// Appends `WIDTH` bytes, which is a constant for the compiler.
 fn push_array<const WIDTH: usize>(array: &mut Vec<u8>, value: &[u8]) {
     if let Some(value) = value.first_chunk::<WIDTH>() {
         array.extend_from_slice(value);
     }
 }
 
-/// The length of a line, and the bytes that it takes.
+/// The length of a line, and the number of bytes that state it.
 fn length_of(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut length = 0;
     for (i, byte) in bytes.iter().take(LENGTH_BYTES).enumerate() {
@@ -185,7 +185,7 @@ fn push_length(bytes: &mut Vec<u8>, mut length: u32) {
     bytes.push(length.to_le_bytes()[0]);
 }
 
-/// Records that are not in a file yet.
+/// Records that are not yet in a file.
 #[derive(Debug, Default)]
 pub struct Piece(Vec<u8>);
 
@@ -229,7 +229,7 @@ impl Piece {
         Ok(())
     }
 
-    /// The bytes of the piece in a file.
+    /// The bytes of the complete piece, for a file.
     pub fn finished(&mut self) -> &[u8] {
         let bytes = &mut self.0;
         let length = to_u64(bytes.len().saturating_sub(HEAD_BYTES));
@@ -243,7 +243,7 @@ impl Piece {
         bytes
     }
 
-    /// Removes all records, and keeps the memory.
+    /// Removes all records, but keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -260,7 +260,7 @@ mod tests {
 
     const BITS: [u64; 4] = [64, 1, 16, 8];
 
-    /// The rows `numbers` of a bucket, each a line of its number.
+    /// The rows `numbers` of a bucket; each line consists of the row's number.
     fn block(numbers: &[u32]) -> LineArrays {
         let mut lines = LineArrays { arrays: vec![Vec::new(); 4], ..LineArrays::default() };
         lines.arrays[1] = vec![0; numbers.len().div_ceil(8)];
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn no_line_of_a_piece_looks_like_one_of_a_dataset() {
-        // The bytes of the place 10 begin with a newline.
+        // The bytes of place 10 begin with a newline.
         let bytes = piece(&[10, 10, 10]);
         assert!(!bytes.windows(3).any(|window| window == b"10\n"));
     }

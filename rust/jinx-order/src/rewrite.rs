@@ -1,4 +1,4 @@
-//! Writes samples in their new order, in one pass or in two.
+//! Writes samples in their new order, in one pass or two.
 
 use crate::order::Order;
 use crate::passes::Passes;
@@ -20,12 +20,12 @@ use jinx_format::write::row_order::RowOrder;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-/// About how many bytes to write between two checks for an interrupt, and the allowed numbers of samples.
+/// The approximate number of bytes to write between two checks for an interrupt, and the allowed numbers of samples.
 const BLOCK_BYTES: u64 = 256 << 20;
 const BLOCK_ROWS: RangeInclusive<u64> = 1024..=64 << 10;
 /// The number of lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
-/// Positions to list at once.
+/// The number of positions to list at a time.
 const LISTED_AT_ONCE: u64 = 64 << 10;
 
 /// The samples to rewrite, by position. Any thread can read them.
@@ -39,7 +39,7 @@ pub trait Samples: Sync {
     /// Errors of reading the sample, and of the encoder.
     fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()>;
 
-    /// The samples as lines, if the output has the same lines.
+    /// The samples as lines, if the output contains the same lines.
     fn lines(&self) -> Option<&PlainLines<'_>> {
         None
     }
@@ -48,12 +48,12 @@ pub trait Samples: Sync {
 /// A dataset and its new order.
 pub struct Rewrite<'r> {
     pub samples: &'r dyn Samples,
-    /// The positions of the view's samples, which `order` numbers; `None` for all samples.
+    /// The positions of the view's samples, to which `order` refers; `None` for all samples.
     pub view: Option<&'r [u64]>,
     pub order: &'r Order,
     /// The approximate size of the output, in bytes.
     pub bytes: u64,
-    /// The most memory to use, in bytes.
+    /// The maximum memory to use, in bytes.
     pub memory: u64,
     /// The directory for runs.
     pub scratch: &'r Scratch,
@@ -76,12 +76,12 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Whether the output has each sample once.
+    /// Whether the output contains each sample exactly once.
     fn has_all(&self) -> bool {
         self.view.is_none() && self.order.len() == self.samples.count()
     }
 
-    /// The samples at the start of the output, enough to know the form of all.
+    /// The samples at the start of the output: enough of them to know the form of all.
     fn first_positions(&self) -> Result<Vec<u64>> {
         let mut positions = Vec::new();
         self.positions(0..self.order.len().min(FIRST_ROWS), &mut positions)?;
@@ -113,7 +113,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Counts the samples of all passes, and tells the caller, who can stop the work.
+/// Counts the samples of all passes, and reports them to the caller, who can stop the work.
 pub struct Progress<'p> {
     done: u64,
     total: u64,
@@ -188,7 +188,8 @@ fn write_lines_in_order(
     progress: &mut Progress<'_>,
 ) -> Result<bool> {
     let has_all = job.has_all();
-    // The order of all rows of one file is read once. Otherwise, reading must not compute the places of a shuffle.
+    // For a single file, the order of all rows is read only once. Otherwise, reading must not compute a shuffle's
+    // places again.
     let is_read_again = !has_all || !writer.has_one_file_for(lines);
     let is_computed = matches!(job.order, Order::Shuffled(_));
     let list = if is_read_again && is_computed { Some(job.listed_positions()?) } else { None };
@@ -204,7 +205,8 @@ fn write_lines_in_order(
     writer.write_order(lines, &order, &mut |rows| progress.add(rows))
 }
 
-/// Returns the size of the buckets; `None`, and writes nothing, if samples do not go through buckets.
+/// Writes the samples through buckets, and returns their size; returns `None`, and writes nothing, if this is not
+/// possible.
 fn through_buckets(
     job: &Rewrite<'_>,
     writer: &mut DatasetWriter,
@@ -224,7 +226,7 @@ fn through_buckets(
     Ok(Some(buckets.stored_bytes()))
 }
 
-/// Returns the size of the runs.
+/// Writes the samples through runs, and returns their size.
 fn through_runs(
     job: &Rewrite<'_>,
     count: u64,
@@ -248,7 +250,7 @@ fn through_runs(
     Ok(temporary)
 }
 
-/// Writes the samples of all runs to the shards of a directory, several shards at a time. Returns the size of the runs;
+/// Writes the samples of all runs to the shards of a directory, several shards at once. Returns the size of the runs;
 /// `None`, and writes nothing, if samples must be written one by one.
 fn write_all_runs(
     job: &Rewrite<'_>,
@@ -308,7 +310,7 @@ fn open_run(path: &Path, options: &WriteOptions) -> Result<Shard> {
     Shard::open(path, &open_options)
 }
 
-/// How many of some rows, which have `bytes` bytes, to write at once.
+/// How many of some rows, which have `bytes` bytes in total, to write at a time.
 fn block_rows(rows: u64, bytes: u64) -> u64 {
     (BLOCK_BYTES / (bytes / rows.max(1)).max(1)).clamp(*BLOCK_ROWS.start(), *BLOCK_ROWS.end())
 }

@@ -1,5 +1,5 @@
-//! Moves lines to their new places through buckets on disk. A bucket is a contiguous part of the output, small enough to
-//! be arranged in memory.
+//! Moves lines to their new places, through buckets on disk. A bucket is a contiguous part of the output, small enough
+//! to be arranged in memory.
 //!
 //! ```text
 //! input, part by part ──▶ pieces ──▶ bucket 0 | bucket 1 | ... ──▶ each bucket in its order ──▶ output
@@ -39,23 +39,23 @@ const BUCKET_BYTES: u64 = 8 << 20;
 const PART_BYTES: u64 = 4 << 20;
 /// The minimum size of a piece in bytes. Its head is small in comparison.
 const FEWEST_PIECE_BYTES: u64 = 512;
-/// The number of rows whose lines are in the processor's cache together.
+/// The number of rows whose lines are in the processor's cache at the same time.
 const GATHERED_ROWS: u64 = 1024;
-/// A bucket that is arranged takes its size this many times: its pieces, and its lines and arrays in order.
+/// Arranging a bucket takes this many times its size: for its pieces, and for its lines and arrays in order.
 const COPIES: u64 = 3;
-/// The size in bytes of a place in the list of all.
+/// The size in bytes of a place in the list of all places.
 const PLACE_BYTES: u64 = 4;
-/// The number of rows to place at once.
+/// The number of rows that are placed at a time.
 const PLACED: u64 = 1 << 16;
-/// A part of the input has lines for every bucket; as many of them at the most.
+/// The maximum number of buckets, because a part of the input has lines for every bucket.
 const MOST_BUCKETS: u64 = 400;
-/// The bits of missing values of a bucket begin with a byte of their own.
+/// The minimum number of rows in a bucket, so that its bits for missing values begin with a new byte.
 const FEWEST_ROWS: u64 = 8;
 
-/// How the output is divided into buckets, within the memory of a job.
+/// How the output is divided into buckets, within a job's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Division {
-    /// A bucket has 2 to the power of this many rows.
+    /// A bucket has two to the power of this many rows.
     shift: u32,
     threads: usize,
     /// The number of bytes of lines that each thread may hold at once.
@@ -63,13 +63,13 @@ struct Division {
 }
 
 impl Division {
-    /// `None` if the buckets of even one thread need more memory.
+    /// The division; `None` if even a single thread's buckets need more memory.
     fn of(rows: u64, bytes: u64, memory: u64, cores: usize) -> Option<Self> {
         if rows > u64::from(u32::MAX) || rows.saturating_mul(PLACE_BYTES) > memory / 2 {
             return None;
         }
         let mean = (bytes / rows.max(1)).max(1);
-        // Half of the memory is for the places, the other half for the buckets that are being arranged.
+        // Half of the memory is for the places, and half for the buckets being arranged.
         let bucket_memory = memory / 2 / COPIES;
         let most_buckets_shift = u64::BITS - rows.div_ceil(MOST_BUCKETS).saturating_sub(1).leading_zeros();
         let smallest_shift = most_buckets_shift.max(FEWEST_ROWS.ilog2());
@@ -111,12 +111,12 @@ struct Bucket {
     used: AtomicU64,
 }
 
-/// The pieces of all buckets that a thread fills.
+/// The pieces that a thread fills, for all buckets.
 type Pieces = Vec<Piece>;
 
 impl<'b> Buckets<'b> {
-    /// Buckets for all lines of a job, in the empty main file of the output; `None` if they need more memory than the job
-    /// has.
+    /// Creates buckets for all lines of a job in the empty main file of the output; `None` if they need more memory
+    /// than the job has.
     pub fn create(
         job: &Rewrite<'_>,
         lines: &'b PlainLines<'b>,
@@ -145,20 +145,21 @@ impl<'b> Buckets<'b> {
         to_u64(self.buckets.len())
     }
 
-    /// How many threads may arrange buckets at the same time.
+    /// How many threads may arrange buckets at once.
     pub fn threads(&self) -> usize {
         self.division.threads
     }
 
-    /// Reads all lines, and moves each to its bucket. Calls `tell` with the number of lines of each part. Returns false
-    /// and moves none if the lines of a bucket or of a part do not fit in memory: if long ones are next to each other.
+    /// Reads all lines, and moves each one to its bucket. Calls `tell` with the number of lines of each part. Returns
+    /// false and moves none if the lines of a bucket or of a part do not fit in memory: if long ones are next to each
+    /// other.
     ///
     /// # Errors
     /// Errors of reading, of writing and of `tell`; `Interrupted`.
     pub fn fill(&mut self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
         let places = self.places(order)?;
         let (largest, sizes) = self.line_bytes(&places)?;
-        // Buckets of about the same size differ a little.
+        // Buckets of about the same size still differ a little.
         let most = self.division.thread_bytes;
         if largest > most + most / 4 {
             return Ok(false);
@@ -217,7 +218,7 @@ impl<'b> Buckets<'b> {
         start..self.rows.min(start + self.part_rows)
     }
 
-    /// The maximum number of bytes that the pieces of a bucket take. Only a thread's last piece may be small.
+    /// The maximum total size in bytes of the pieces of a bucket. Only a thread's last piece may be small.
     fn most_bytes(&self, bucket: u64, line_bytes: u64) -> u64 {
         let rows = self.rows_in(bucket);
         let records = self.record_form.most_bytes(rows, line_bytes, 0);
@@ -225,14 +226,14 @@ impl<'b> Buckets<'b> {
         self.record_form.most_bytes(rows, line_bytes, pieces)
     }
 
-    /// The bucket of a place in the output, and the place in that bucket.
+    /// The bucket for a place in the output, and the place within that bucket.
     fn split(&self, place: &AtomicU32) -> (usize, u32) {
         let place = place.load(Ordering::Relaxed);
         let bucket = usize::try_from(place >> self.division.shift).unwrap_or(usize::MAX);
         (bucket, place & ((1u32 << self.division.shift) - 1))
     }
 
-    /// The bytes of the lines in the largest bucket or part, and in each bucket.
+    /// The number of bytes of lines in the largest bucket or part, and in each bucket.
     fn line_bytes(&self, places: &[AtomicU32]) -> Result<(u64, Vec<u64>)> {
         let bytes_of = |part: usize| {
             let mut sizes = vec![0; self.buckets.len()];
@@ -273,7 +274,7 @@ impl<'b> Buckets<'b> {
         Ok(places)
     }
 
-    /// Adds rows of the input to the pieces of their buckets, and writes those that are large enough.
+    /// Adds rows of the input to the pieces of their buckets, and writes those pieces that are large enough.
     fn move_rows(&self, rows: Range<u64>, places: &[AtomicU32], pieces: &mut Pieces) -> Result<()> {
         let mut start = rows.start;
         while start < rows.end {
@@ -309,7 +310,7 @@ impl<'b> Buckets<'b> {
         Ok(())
     }
 
-    /// The lines of a bucket in their order.
+    /// The lines of a bucket, in their order.
     ///
     /// # Errors
     /// Errors of reading; `Corrupt` for a damaged file.
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!(divided(4, 2).unwrap().threads, 2);
         assert!(divided(4, 64).unwrap().threads >= 8);
         assert_eq!(divided(1000, 64), None);
-        // The places of the rows alone would take more than half of the memory.
+        // The rows' places alone would take more than half of the memory.
         assert_eq!(Division::of(40_000_000, 1024 * MB, 256 * MB, 2), None);
     }
 }

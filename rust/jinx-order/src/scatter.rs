@@ -23,10 +23,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Entries of a run's list to read at once.
+/// The number of entries of a run's list to read at a time.
 const LIST_BLOCK: u64 = 4096;
 
-/// All runs, and the samples of each.
+/// All runs, with the samples of each.
 pub struct Runs {
     folder: PathBuf,
     pub bounds: Vec<Range<u64>>,
@@ -47,7 +47,8 @@ impl Runs {
         };
         let bounds: Vec<_> = (0..count).map(|run| bound(run)..bound(run + 1)).collect();
         let limit = usize::try_from(job.memory / 16).unwrap_or(usize::MAX);
-        // The list holds samples of files and places in a run: a view may show more samples than files have.
+        // The list contains both samples of files and places in a run, because a view may show more samples than the
+        // files have.
         let largest = job.samples.count().max(samples);
         let (mut list, mut positions) = (PositionList::new(folder, limit, largest), Vec::new());
         for places in &bounds {
@@ -141,7 +142,7 @@ fn window_of(job: &Rewrite<'_>, total: u64) -> u64 {
     u64::try_from(window).unwrap_or(u64::MAX).max(1)
 }
 
-/// The output's options, without those that runs do not need. Runs have indexed columns only if lines are copied, which
+/// The output's options, except those that runs do not need. Runs have indexed columns only if lines are copied, which
 /// also copies their columns.
 fn run_options(options: &WriteOptions, is_plain: bool) -> WriteOptions {
     WriteOptions {
@@ -170,11 +171,11 @@ struct Worker {
 }
 
 struct RunWriter {
-    /// `None` when the run is finished.
+    /// `None` once the run is finished.
     pair: Option<PairBuilder>,
-    /// Entries of the list that have not been read.
+    /// The entries of the list that were not read yet.
     left: Range<u64>,
-    /// Positions that have been read from the list, in reverse: the next one is last.
+    /// Positions that were read from the list, in reverse, so that the next one is last.
     ahead: Vec<u64>,
 }
 
@@ -216,7 +217,7 @@ impl Worker {
         }
     }
 
-    /// Like [`Self::advance`], one run after another: the lines of a window are close together in the input.
+    /// Like [`Self::advance`], but one run after another: the lines of a window are close together in the input.
     fn advance_lines(&mut self, lines: &PlainLines<'_>, end: u64, runs: &Runs) -> Result<u64> {
         let (mut heads, mut written) = (BinaryHeap::with_capacity(self.heads.len()), 0);
         for Reverse((first, at)) in std::mem::take(&mut self.heads) {
@@ -257,14 +258,14 @@ impl Worker {
 
     fn finish(&mut self) -> Result<()> {
         for pair in self.runs.iter_mut().filter_map(|run| run.pair.take()) {
-            // The files need no sync: after a crash nobody reads them.
+            // The files need no sync, because nobody reads them after a crash.
             pair.finish(-1)?;
         }
         Ok(())
     }
 }
 
-/// The files of a run, which only this process reads.
+/// The files of a run, which are read only by this process.
 struct RunFiles {
     path: PathBuf,
     main: File,

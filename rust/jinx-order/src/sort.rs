@@ -25,15 +25,16 @@ use std::sync::{Mutex, PoisonError};
 
 /// The number of bytes of a key that are stored in its entry.
 const PREFIX_BYTES: usize = 16;
-/// Fewer samples than this are not worth another thread.
+/// With fewer samples per thread than this, another thread is not worthwhile.
 const ROWS_PER_THREAD: usize = 4096;
-/// A thread takes the keys of this many samples before it looks at the memory that it uses.
+/// A thread collects the keys of this many samples before it checks how much memory it uses.
 const CHUNK_ROWS: usize = 64;
-/// Buffers of files that are merged.
+/// The size of the buffers of files being merged.
 const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
-/// How many files are merged at once, if memory and the limit on open files allow it.
+/// The number of files that are merged at once, if memory and the limit on open files allow it.
 const MERGED_FILES: std::ops::RangeInclusive<usize> = 8..=256;
-/// The part of the files that the process may open for one round of merging. There are rarely more than three rounds.
+/// The share of the files that the process may open which one round of merging uses. There are rarely more than three
+/// rounds.
 const OPEN_FILES_SHARE: u64 = 8;
 
 /// A key with its sample. Items are compared by key, then by sample, so the sort is stable.
@@ -50,7 +51,7 @@ impl Item<Vec<u8>> {
     }
 }
 
-/// The first bytes of a key, and where the other bytes are.
+/// The first bytes of a key, and the position of its other bytes.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     prefix: u128,
@@ -88,7 +89,7 @@ impl Stretch {
 
     fn sort(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
-        // Comparing prefixes is usually enough: most keys are not longer, or differ there.
+        // Comparing prefixes is usually enough, because most keys are no longer than the prefix or differ within it.
         entries.sort_unstable_by(|a, b| {
             let by_prefix = a.prefix.cmp(&b.prefix);
             by_prefix.then_with(|| self.item(a).cmp(&self.item(b)))
@@ -100,7 +101,7 @@ impl Stretch {
         self.entries.len() * size_of::<Entry>() + self.rests.len()
     }
 
-    /// Sorts the samples and gives back the memory that they do not need.
+    /// Sorts the samples, and returns the memory that they do not need.
     fn finish(&mut self) {
         self.sort();
         self.entries.shrink_to_fit();
@@ -108,7 +109,7 @@ impl Stretch {
     }
 }
 
-/// Takes the keys of one sample after another and sorts them.
+/// Collects the keys of one sample after another, and sorts them.
 #[derive(Debug)]
 pub struct Sorter {
     keys: KeyBytes,
@@ -116,13 +117,13 @@ pub struct Sorter {
     memory: usize,
     drops_missing: bool,
     stretches: Vec<Stretch>,
-    /// Files of sorted keys. Those of each level are merged into one of the next.
+    /// Files with sorted keys. Those of each level are merged into one of the next.
     files: Vec<Vec<File>>,
     merged_files: usize,
     next: u64,
     missing: u64,
     directions: Vec<Direction>,
-    /// The order by a column of numbers.
+    /// The order according to a column of numbers.
     sorted: Option<PositionList>,
 }
 
@@ -135,8 +136,8 @@ pub struct Sorted {
 }
 
 impl Sorter {
-    /// Keys that do not fit into `memory` are written to files in `folder`. The files have no names and disappear when
-    /// the process ends. `drops_missing` drops samples with a missing key.
+    /// `folder` is for files with keys that do not fit into `memory`. The files have no names and disappear when the
+    /// process ends. `drops_missing` drops samples with a missing key.
     pub fn new(directions: &[Direction], folder: &Path, memory: u64, drops_missing: bool) -> Self {
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         Self {
@@ -180,8 +181,8 @@ impl Sorter {
         Ok(())
     }
 
-    /// Takes keys on all threads, until those of all `samples` are taken or each thread has used its share of the memory.
-    /// Returns the first sample that is left.
+    /// Collects keys on all threads, until those of all `samples` are there or each thread has used its share of the
+    /// memory. Returns the first sample that is left.
     fn take_keys<P>(
         &mut self,
         samples: Range<usize>,
@@ -189,7 +190,7 @@ impl Sorter {
         key: &(impl Fn(&P, usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<usize> {
         let threads = samples.len().div_ceil(ROWS_PER_THREAD).min(usable_cores());
-        // While it grows, a list may take twice its size.
+        // A growing list may take twice its size.
         let share = self.memory / 8 / threads.max(1);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
         let next = AtomicUsize::new(samples.start);
@@ -234,7 +235,7 @@ impl Sorter {
             parts.lock().unwrap_or_else(PoisonError::into_inner).push((at.get(), part));
         });
         let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Chunks are taken in order, so that the first error is always among these.
+        // Chunks are taken in order, so the first error is always among these.
         parts.sort_by_key(|(at, part)| (part.is_ok(), *at));
         for (_, part) in parts {
             let (stretch, keys, missing) = part?;
@@ -276,7 +277,7 @@ impl Sorter {
         Ok(true)
     }
 
-    /// Moves all keys in memory to a file, and merges files of which there are too many.
+    /// Moves all keys from memory to a file, and merges files if there are too many.
     fn spill(&mut self) -> Result<()> {
         let mut file = self.written(|write| merge_stretches(&self.stretches, write))?;
         self.stretches = Vec::new();
@@ -294,7 +295,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// A file without a name with the items that `pass` hands over, to be read from its start.
+    /// An unnamed file with the items passed by `pass`, ready to be read from its start.
     fn written(
         &self,
         pass: impl FnOnce(&mut dyn FnMut(Item<&[u8]>) -> Result<()>) -> Result<()>,
@@ -350,7 +351,7 @@ impl Sorter {
     }
 }
 
-/// How many files to merge at once: their buffers and descriptors are only a part of what the process may have.
+/// The number of files to merge at once: their buffers and descriptors are only part of what the process may have.
 fn merged_files(memory: usize) -> usize {
     let by_memory = memory / 4 / BUFFER_BYTES.start();
     let by_limit = max_open_files().map(|files| files / OPEN_FILES_SHARE);

@@ -5,7 +5,7 @@ use crate::open_packs::{NONE, OpenPacks};
 use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
-/// For plans whose only budget is tokens.
+/// For plans with tokens as the only budget.
 #[derive(Debug)]
 pub struct BestFit {
     capacity: u32,
@@ -49,7 +49,8 @@ impl Packer for BestFit {
     }
 }
 
-/// The most packs to try per class for one sample. More than one is only needed for the third and further budgets.
+/// The maximum number of packs to try per class, for one sample. More than one is only needed for the third and further
+/// budgets.
 const MOST_TRIED: usize = 8;
 
 /// For several budgets: compares sizes by the sum of their shares.
@@ -64,7 +65,7 @@ pub struct BestFitBySum {
     below: Vec<u32>,
     /// The remaining budgets of each pack: budget k of pack p is at `p * budgets + k`.
     left: Vec<u32>,
-    /// The least that any sample takes of each budget. No sample fits into a pack that has less left.
+    /// The smallest amount of each budget that any sample uses. No sample fits into a pack that has less left.
     least: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A set of small numbers. Finding the next member above or below a number takes a few steps.
+//! Sets of small numbers. Finding the next member above or below a number takes a few steps.
 
 /// A subset of `0..size`, as words of 64 bits. Each higher level has one summary bit for each word below it.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl BitSet {
         None
     }
 
-    /// Descends from a bit of a level to a member. `choose` picks the bit in each word on the way.
+    /// Goes down from a bit of a level to a member. `choose` picks the bit in each word on the way.
     fn descend(&self, height: usize, bit: usize, choose: fn(u64) -> usize) -> usize {
         self.levels[..height].iter().rev().fold(bit, |bit, level| bit * BITS + choose(level[bit]))
     }

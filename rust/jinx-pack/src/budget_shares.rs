@@ -1,4 +1,4 @@
-//! Makes sizes under different budgets comparable: a share is a size as a part of its budget, in integers.
+//! Makes sizes under different budgets comparable: a share is a size divided by its budget, as an integer.
 
 use crate::request::known_u32;
 use crate::window::Window;
@@ -6,7 +6,7 @@ use crate::window::Window;
 /// The share of a whole budget.
 pub const WHOLE: u32 = 1 << 20;
 
-/// Computes shares of the budgets.
+/// Computes the share of its budget that a size takes.
 #[derive(Debug, Clone)]
 pub struct Shares {
     capacities: Vec<u32>,

@@ -19,20 +19,20 @@ pub struct ComplementFill {
     classes: Vec<Lengths>,
 }
 
-/// The remaining samples of a window, and the remaining budgets of the pack to fill.
+/// The remaining samples of a window, and the remaining budgets of the pack being filled.
 struct State<'a> {
     window: &'a Window,
     by: Classes,
     left: Vec<u32>,
     tokens_left: u64,
     seconds_left: u64,
-    /// The part of each budget that a pack should use, to spread all unpacked samples evenly.
+    /// The share of each budget that a pack should use, so that all unpacked samples are spread evenly.
     goal: [i64; 2],
     /// How far the pack is from the goal's proportion. If it is positive, the pack has too many tokens.
     imbalance: i64,
 }
 
-/// A sample to take next, as its class and its length.
+/// The sample to take next, as its class and its length.
 type Choice = (usize, usize);
 
 impl ComplementFill {
@@ -57,7 +57,7 @@ impl ComplementFill {
         choices.max_by_key(|&(class, length)| self.parts(state, (class, length)).into_iter().max())
     }
 
-    /// The parts of tokens and of the second budget that a sample takes.
+    /// The shares of tokens and of the second budget that a sample takes.
     fn parts(&self, state: &State, (class, length): Choice) -> [i64; 2] {
         let item = self.classes[class].next_of(length) as usize;
         [0, state.by.second].map(|k| i64::from(self.shares.of(k, state.window.sizes[k][item])))
@@ -116,7 +116,7 @@ impl ComplementFill {
             .all(|&left| sums.next().is_some_and(|(a, b)| u64::from(a) + u64::from(b) <= u64::from(left)))
     }
 
-    /// The class of the amount of the second budget that the pack lacks.
+    /// The class for the amount of the second budget that the pack still needs.
     fn wanted(&self, state: &State) -> usize {
         let capacity = self.capacities[state.by.second];
         let goal = state.goal[1].unsigned_abs() * u64::from(capacity);
@@ -150,7 +150,7 @@ impl ComplementFill {
         best.map(|(_, choice)| choice)
     }
 
-    /// The length that a sample of this class must have to leave no imbalance.
+    /// The length that a sample of this class needs in order to leave no imbalance.
     fn balancing(&self, state: &State, of_class: Choice) -> usize {
         let seconds = self.parts(state, of_class)[1];
         let part =
@@ -186,7 +186,7 @@ impl ComplementFill {
 /// The weight of a sample's size against its imbalance, in sixteenths.
 const SIZE_WEIGHT: i64 = 8;
 
-/// Multiplies a part of a budget by a goal.
+/// Multiplies a share of a budget by a goal.
 fn weighed(part: i64, goal: i64) -> i64 {
     part * goal / i64::from(WHOLE)
 }

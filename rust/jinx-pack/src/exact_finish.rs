@@ -31,7 +31,7 @@ impl Packer for ExactFinish {
                 next = match left {
                     0 => None,
                     _ if lengths.has(left) => Some(left),
-                    // After the pair's larger length, its smaller one fills the rest exactly.
+                    // Take the larger length of the pair now; the smaller one then fills the rest exactly.
                     _ => lengths.pair(left).or_else(|| lengths.largest(left)),
                 };
             }

@@ -60,7 +60,7 @@ impl Packer for FirstFit {
         self.leaves = window.len().next_power_of_two();
         for (tree, &capacity) in self.trees.iter_mut().zip(&self.capacities) {
             tree.clear();
-            // An unopened pack has its whole budget left. It comes after all open packs.
+            // An unopened pack has its whole budget left, and comes after all open packs.
             tree.resize(2 * self.leaves, capacity);
         }
         let mut decreasing = std::mem::take(&mut self.decreasing);
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(found[0], [10, 21, 22, 23, 24]);
     }
 
-    /// First fit decreasing as it is defined: by trying the packs one after another.
+    /// First fit decreasing, exactly as defined: tries the packs one after another.
     fn by_trying(lengths: &[u32], capacity: u32) -> Vec<u32> {
         let mut sorted = lengths.to_vec();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -120,7 +120,7 @@ mod tests {
             packs(&mut FirstFit::new(&capacities), &window, &capacities);
         }
 
-        /// The bound for one budget is 11/9 of the fewest packs, plus 6/9 of a pack (Dosa 2007).
+        /// The bound for one budget is 11/9 of the minimum number of packs, plus 6/9 of a pack (Dosa 2007).
         #[test]
         fn it_is_near_the_fewest((window, capacities) in windows(1, 9)) {
             let found = packs(&mut FirstFit::new(&capacities), &window, &capacities).len();

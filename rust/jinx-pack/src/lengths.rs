@@ -27,7 +27,7 @@ impl Lengths {
         let present = BitSet::new(capacity + 1);
         Self {
             capacity,
-            // A shifted read takes two words. One additional word lets it read at the end.
+            // A shifted read takes two words; an additional word makes this possible at the end.
             mirrored: vec![0; present.words().len() + 1],
             present,
             top: vec![NONE; capacity + 1],
@@ -35,7 +35,7 @@ impl Lengths {
         }
     }
 
-    /// Adds samples with their lengths. All samples of an earlier window must have been taken.
+    /// Adds samples with the given lengths. All samples of an earlier window must have been taken.
     pub fn fill(&mut self, samples: impl Iterator<Item = (u32, u32)>) {
         for (item, length) in samples {
             let length = length as usize;
@@ -73,7 +73,7 @@ impl Lengths {
         item
     }
 
-    /// The sample of this length that `take` takes next. There must be one.
+    /// The sample of this length that the next `take` returns. There must be one.
     pub fn next_of(&self, length: usize) -> u32 {
         self.top[length] - 1
     }
@@ -96,11 +96,11 @@ impl Lengths {
     pub fn pair(&self, sum: usize) -> Option<usize> {
         let half = sum.div_ceil(2);
         let longest = self.longest_with(self, sum, half)?;
-        // A length of half the sum needs two samples. It is found last, because it is the shortest.
+        // A length of half the sum needs two samples. It would be found last, because it is the shortest of a pair.
         (2 * longest != sum || self.after(longest) != NONE).then_some(longest)
     }
 
-    /// The longest length, at least `from`, that has the sum `sum` together with a length of `other`.
+    /// The longest length, at least `from`, that adds up to `sum` together with a length of `other`.
     pub fn longest_with(&self, other: &Self, sum: usize, from: usize) -> Option<usize> {
         let longest = self.largest(sum.checked_sub(1)?)?;
         let shift = self.capacity - sum;

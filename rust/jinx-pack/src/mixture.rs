@@ -1,4 +1,4 @@
-//! The draws of an epoch: all samples once, or from each dataset of a mixture as many samples as its weight gives.
+//! The draws of an epoch: all samples once or, from each dataset of a mixture, as many samples as its weight implies.
 
 use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::known_u32;
@@ -56,7 +56,7 @@ impl Draws {
         self.total
     }
 
-    /// The position of the sample of a draw. `draw` must be below the total.
+    /// The position of the sample for a draw. `draw` must be below the total.
     pub fn position(&self, draw: u64) -> u32 {
         let after = match self.sources.as_slice() {
             [_] => 1,

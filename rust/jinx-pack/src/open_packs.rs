@@ -1,4 +1,4 @@
-//! Packs by the tokens that they have left: a stack for each number of tokens, and a bit set of the non-empty stacks.
+//! Packs by the number of tokens that they have left: a stack for each number, and a bit set of the non-empty stacks.
 
 use crate::bitset::BitSet;
 
@@ -32,7 +32,7 @@ impl OpenPacks {
         self.stacks.at_or_above(enough)
     }
 
-    /// The pack that `take` takes next.
+    /// The pack that the next `take` returns.
     pub fn first(&self, left: usize) -> u32 {
         self.top[left] - 1
     }

@@ -19,16 +19,16 @@ impl RoundFunction for Scrambled {
     }
 }
 
-/// The thing to permute. One seed gives an independent order for each stream.
+/// What is permuted. One seed gives an independent order for each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Samples of an epoch.
+    /// The samples of an epoch.
     Samples,
-    /// Packs of an epoch.
+    /// The packs of an epoch.
     Packs,
-    /// Samples of one source of a mixture, the same in all epochs.
+    /// The samples of one source of a mixture; the same in all epochs.
     Source(u32),
-    /// Groups of packs in the given window of a schedule.
+    /// The groups of packs in one window of a schedule.
     Steps(u64),
 }
 

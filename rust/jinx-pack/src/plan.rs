@@ -29,12 +29,12 @@ pub fn pack(request: &Request) -> Result<Plan> {
     in_order(&request, &runs)
 }
 
-/// The least number of windows. A window of nearly all samples would give nearly the same packs in each epoch.
+/// The minimum number of windows. A window of nearly all samples would give nearly the same packs in each epoch.
 const LEAST_WINDOWS: u64 = 8;
-/// Windows with fewer samples than this give packs that are less full.
+/// The minimum size of a window: with fewer samples, packs are less full.
 const LEAST_WINDOW: u64 = 512;
 
-/// The window of a plan: the requested one, or an eighth of the samples if these are few.
+/// The window of a plan: the requested size, or an eighth of the samples if these are few.
 fn window_of(request: &Request, total: u64) -> usize {
     let fair = usize::try_from((total / LEAST_WINDOWS).max(LEAST_WINDOW)).unwrap_or(usize::MAX);
     if request.seed.is_some() { request.window.min(fair) } else { request.window }

@@ -7,7 +7,7 @@ use jinx_core::cores::usable_cores;
 use jinx_core::{Error, Result};
 use std::num::TryFromIntError;
 
-/// How to put the samples of a window into packs.
+/// How the samples of a window are put into packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// Take samples in arrival order. Close a pack when the next sample does not fit.

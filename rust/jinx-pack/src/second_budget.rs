@@ -19,7 +19,7 @@ impl Classes {
     /// Classes of the budget that the samples of a window use most, after tokens; `None` if tokens are the only budget.
     pub fn of(window: &Window, capacities: &[u32]) -> Option<Self> {
         let used = |k: usize| window.sizes[k].iter().map(|&size| u128::from(size)).sum::<u128>();
-        // Compare as fractions of the budgets. If two are equal, the first one counts.
+        // Compare the shares of the budgets that are used. If two are equal, the first one counts.
         let is_more = |one: usize, other: usize| {
             used(one) * u128::from(capacities[other]) > used(other) * u128::from(capacities[one])
         };

@@ -108,7 +108,7 @@ pub mod tests {
         }
     }
 
-    /// The fewest packs, found by trying all assignments. Use it for up to about ten samples.
+    /// The minimum number of packs, found by trying all assignments. Use it for up to about ten samples.
     pub fn fewest_packs(window: &Window, capacities: &[u32]) -> usize {
         fn place(
             window: &Window,

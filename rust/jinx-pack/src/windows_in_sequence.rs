@@ -35,7 +35,7 @@ pub struct LeftOut {
     pub empty: u64,
     /// Left out: over a budget.
     pub oversize: u64,
-    /// Longer than a pack, which has only their first tokens.
+    /// Longer than a pack: the pack contains only the first tokens.
     pub truncated: u64,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Runner<'a> {
             }
         }
         packs.positions.resize(base + self.starts[count] as usize, 0);
-        // Samples stay in arrival order within a pack. It is random, and differs in each epoch.
+        // Within a pack, samples stay in arrival order, which is random and differs in each epoch.
         for (item, &pack) in self.found.pack_of.iter().enumerate() {
             let position = self.window.positions[item];
             if kept[pack as usize] {

@@ -368,7 +368,7 @@ impl Clusters {
 }
 
 impl Clusters {
-    /// Take this lock only without the GIL.
+    /// Take this lock only while not holding the GIL.
     fn lock(&self) -> std::sync::MutexGuard<'_, clusters::Clusters> {
         self.groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

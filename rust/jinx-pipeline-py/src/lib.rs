@@ -7,7 +7,7 @@ mod language_models;
 
 use pyo3::prelude::*;
 
-// Not tested without the GIL yet.
+// Not yet tested without the GIL.
 #[pymodule(gil_used = true)]
 mod _kernels {
     #[pymodule_export]

@@ -52,8 +52,8 @@ impl Ordering {
     }
 }
 
-/// The number of runs (None: one pass) and the bytes of the temporary files. `values`: the mean size of a sample's values
-/// in sidecars, and the largest sidecar; None for samples in other formats.
+/// The number of runs (None: a single pass) and the size of the temporary files in bytes. `values`: the mean size of a
+/// sample's values in sidecars, and the largest sidecar; None for samples in other formats.
 #[pyfunction]
 pub fn plan_order(
     py: Python<'_>,
@@ -89,7 +89,7 @@ fn finished() -> PyErr {
 
 #[pymethods]
 impl SortKeys {
-    /// `directions`: for each key, whether it descends and whether numbers in strings count as numbers.
+    /// `directions`: for each key, whether its order is descending and whether numbers in strings count as numbers.
     #[new]
     fn new(directions: Vec<(bool, bool)>, folder: PathBuf, memory: u64, drop_missing: bool) -> Self {
         let directions: Vec<Direction> = directions
@@ -190,7 +190,7 @@ fn comparable(column: ColumnData) -> Result<ColumnData> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
-    // Inputs may have other codes, and times of another unit: they are compared as what samples show.
+    // Codes and units of time may differ between inputs, so compare the values that samples have.
     column.with_plain_strings()
 }
 
@@ -222,7 +222,7 @@ fn key_of(value: &Bound<'_, PyAny>) -> PyResult<KeyValue<'static>> {
         let whole = value.extract::<i128>().ok();
         return Ok(match whole.filter(|whole| (i64::MIN.into()..=u64::MAX.into()).contains(whole)) {
             Some(whole) => KeyValue::Int(whole),
-            // A class of its own may have another text.
+            // A subclass may have a different `__str__`.
             None => KeyValue::Huge(Cow::Owned(value.call_method0("__index__")?.str()?.extract()?)),
         });
     }

@@ -1,4 +1,4 @@
-//! Packing for Python: takes arrays, and returns arrays as bytes.
+//! Packing for Python: takes arrays, and returns bytes that are read as arrays.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -26,7 +26,7 @@ fn little_endian<'py>(py: Python<'py>, values: &[u32]) -> PyResult<Bound<'py, Py
     })
 }
 
-/// Offsets, positions, and the numbers of empty, too large and truncated samples.
+/// Offsets, positions, and the numbers of samples that are empty, too large or truncated.
 type Packed<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, (u64, u64, u64));
 
 /// Packs the samples of an epoch.

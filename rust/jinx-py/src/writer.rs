@@ -41,7 +41,7 @@ struct WriterState {
     batch_bytes: usize,
 }
 
-/// Estimates the size of a value in bytes: at least one eighth of its size in a line.
+/// Estimates the size of a value in bytes: at least one eighth of its size in the line.
 fn size_of(value: &Value) -> usize {
     let inner = match value {
         Value::Blob { data, path, .. } => data.len() + path.as_ref().map_or(0, String::len),
@@ -94,7 +94,7 @@ impl WriterState {
     fn finish(&mut self, py: Python<'_>) -> Result<DatasetWriter> {
         match self.flush(py) {
             Err(error) if self.writer.as_ref().is_some_and(|writer| !writer.is_broken()) => Err(error),
-            // Always take the writer: a failed one must not keep its lock for as long as its error exists.
+            // Always take the writer, so that a failed one does not keep its lock as long as the error exists.
             flushed => {
                 let writer = self.writer.take();
                 flushed?;
@@ -109,7 +109,7 @@ fn closed() -> Error {
 }
 
 impl Writer {
-    /// Waits for the lock without the GIL. Never hold the lock while Python code runs.
+    /// Waits for the lock without holding the GIL. Never hold the lock while Python code runs.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, WriterState> {
         self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
     }

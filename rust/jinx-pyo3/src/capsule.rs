@@ -18,8 +18,8 @@ pub fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> 
         .ok_or_else(|| PyTypeError::new_err("an object with __arrow_c_stream__ is needed"))?;
     let capsule = export.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(NAME))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: by the Arrow PyCapsule interface, a capsule of this name holds a valid, aligned `ArrowArrayStream`, and
-    // the consumer may move it out. `from_raw` marks the original as released, so the capsule's destructor frees
-    // nothing twice. The name was checked above; the GIL keeps the capsule alive.
+    // SAFETY: by the Arrow PyCapsule interface, a capsule with this name contains a valid, aligned `ArrowArrayStream`,
+    // which the consumer may move out. `from_raw` marks the original as released, so the capsule's destructor does not
+    // free it again. The name was checked above, and the GIL keeps the capsule alive.
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
 }

@@ -33,7 +33,7 @@ fn make<'py>(
     let members = PyDict::new(py);
     members.set_item("__module__", "jinx.errors")?;
     members.set_item("__doc__", doc)?;
-    // Keeps the memory layout of Python's own exceptions, which `adopt_panics` needs.
+    // Without slots, instances have the memory layout of Python's own exceptions, which `adopt_panics` needs.
     members.set_item("__slots__", ())?;
     py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, members))
 }
@@ -96,7 +96,7 @@ impl Classes {
         })
     }
 
-    /// The classes that `jinx._core` has registered.
+    /// The classes registered by `jinx._core`.
     fn import(py: Python<'_>) -> PyResult<Self> {
         let errors = py.import("jinx.errors")?;
         let class = |name: &str| errors.getattr(name).map(Bound::unbind);
@@ -139,7 +139,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     adopt_panics(module, "jinx.errors")
 }
 
-/// Makes the exception that a panic raises in Python an `InternalError`. `home` is the module it is pickled from.
+/// Converts the exception that a panic raises in Python to an `InternalError`. `home` is the module it is pickled from.
 ///
 /// PyO3 turns a panic in any function or method of this module into a `PanicException`. That class derives from
 /// `BaseException`, so `except Exception` in a data loader's worker does not catch it, and the worker dies.
@@ -174,7 +174,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = match error.cause() {
         Cause::Io(kind) => return Ok(io_error(error, kind)),
         Cause::Interrupted => {
-            // A signal handler raised an exception; raise that one.
+            // A signal handler has raised an exception, so raise that one.
             if let Some(raised) = error.foreign::<PyErr>() {
                 return Ok(raised.clone_ref(py));
             }

@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// The exception that a signal handler raised during a call of the core.
+/// The exception raised by a signal handler during a call of the core.
 static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
-/// The main thread. Python runs signal handlers only there, so other threads must not wait for the GIL.
+/// Identifies the main thread. Python runs signal handlers only there, so other threads must not wait for the GIL.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
 /// Lets signal handlers run during long calls of the core. Call this on the main thread.
@@ -28,7 +28,7 @@ fn has_raised() -> bool {
     }
 }
 
-/// Takes the exception of the handler that interrupted a call.
+/// Takes the exception raised by the handler that interrupted a call.
 pub fn take() -> Option<PyErr> {
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -1,24 +1,25 @@
-//! Guesses from the reads of an object what will be read next.
+//! Predicts from the reads of an object what will be read next.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are fetched at once from objects that are read in order. One connection needs about a tenth of a second.
+/// The number of bytes that are fetched at once from objects that are read in order. One connection needs about a tenth
+/// of a second.
 pub(crate) const CHUNK_BYTES: u64 = 8 << 20;
-/// A gap that takes less time to read over than another request does.
+/// Reading over a gap of at most this size takes less time than another request.
 pub(crate) const GAP_BYTES: u64 = 128 << 10;
-/// Reads of at most this many bytes are entries of an array, whose neighbours are wanted next.
+/// Reads of at most this many bytes are entries of an array, whose neighbours will probably be read next.
 const ENTRY_BYTES: u64 = 64;
 /// The part of an array that is fetched for one entry.
 const PAGE_BYTES: u64 = 64 << 10;
-/// Threads that read ahead are this much out of order.
+/// Reads of several threads that read ahead are out of order by up to this many bytes.
 const DISORDER_BYTES: u64 = 1 << 20;
-/// After this many reads in order, more of the same are expected.
+/// After this many reads in order, more reads in order are expected.
 const FEW_READS: u64 = 4;
 const FIRST_WINDOW_BYTES: u64 = 512 << 10;
-/// After this many reads in order, the rest of the object is expected.
+/// After this many reads in order, the rest of the object is expected to be read.
 const MANY_READS: u64 = 16;
-/// Chunks that are fetched before they are read.
+/// The maximum number of chunks that are fetched before they are read.
 const MAX_CHUNKS_AHEAD: u64 = 8;
 
 /// The last reads of an object. It is only a guess, so threads update it without a lock.
@@ -31,14 +32,14 @@ pub(crate) struct AccessPattern {
 /// What to fetch for a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// Covers the read.
+    /// A range that covers the read.
     pub(crate) range: Range<u64>,
-    /// The reads after it.
+    /// Ranges after the read that will probably be read next.
     pub(crate) ahead: Vec<Range<u64>>,
 }
 
 impl AccessPattern {
-    /// Takes note of a read of an object with `length` bytes, and says what to fetch.
+    /// Records a read of an object of `length` bytes, and returns what to fetch.
     pub(crate) fn see(&self, read: &Range<u64>, length: u64) -> Expected {
         if read.end - read.start <= ENTRY_BYTES {
             return Expected { range: page(read, length), ahead: Vec::new() };

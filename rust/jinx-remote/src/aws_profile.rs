@@ -1,4 +1,4 @@
-//! Keys and regions in the files of the AWS command line, which `object_store` does not read.
+//! Keys and regions from the configuration files of the AWS command line, which `object_store` does not read.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -28,11 +28,11 @@ pub(crate) fn options() -> BTreeMap<String, String> {
         "aws_access_key_id" | "aws_secret_access_key" | "aws_session_token" => Some((key, value)),
         _ => None,
     });
-    // The environment decides before the files.
+    // Environment variables override the files.
     known.filter(|(name, _)| !is_set(&name.to_ascii_uppercase().as_str())).collect()
 }
 
-/// The entries of a section; nested ones, which are indented, are left out.
+/// The entries of a section, without nested (indented) entries.
 fn section(text: &str, name: &str) -> BTreeMap<String, String> {
     let mut entries = BTreeMap::new();
     let mut is_inside = false;

@@ -1,4 +1,4 @@
-//! The cache of a node: chunks of objects as files, shared by all processes.
+//! The cache of a machine: chunks of objects as files, shared by all processes.
 //!
 //! ```text
 //! DIR/v1/size                      bytes of all chunks, a little-endian u64
@@ -27,32 +27,32 @@ use std::time::{Duration, Instant};
 use twox_hash::XxHash3_64;
 
 const VERSION: &str = "v1";
-/// A cache that had no room may have some after this time.
+/// The time after which a cache that had no room is tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Length and checksum at the end of a chunk.
 const TRAILER_BYTES: usize = 16;
 
-/// A directory with chunks.
+/// A directory of chunks.
 #[derive(Debug)]
 pub struct Cache {
-    /// With the version.
+    /// The directory, including the version.
     root: PathBuf,
     size: Size,
-    /// When it last had no room for a chunk.
+    /// The time when there was no room for a chunk.
     refused: Mutex<Option<Instant>>,
 }
 
-/// What a cache holds.
+/// The contents of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheContents {
     pub objects: u64,
     pub chunks: u64,
     pub bytes: u64,
-    /// The maximum number of bytes it may hold.
+    /// The maximum number of bytes in the cache.
     pub limit: u64,
 }
 
-/// A chunk that this process writes.
+/// A chunk that this process is writing.
 pub(crate) struct Claim {
     file: File,
     temporary: PathBuf,
@@ -62,14 +62,14 @@ pub(crate) struct Claim {
 /// The answer to a process that wants to fetch a chunk.
 pub(crate) enum Claimed {
     Ours(Claim),
-    /// Another process writes it.
+    /// Another process is writing it.
     Busy,
-    /// There is no room, or the disk refuses: fetch it without keeping it.
+    /// There is no room, or writing fails: fetch the chunk without keeping it.
     Refused,
 }
 
 impl Cache {
-    /// Opens the cache in a directory, which is created.
+    /// Opens the cache in a directory, and creates the directory if needed.
     ///
     /// # Errors
     /// `Invalid` for a directory of another user, or on a disk of another machine; `Io`.
@@ -100,18 +100,18 @@ impl Cache {
         self.object(object).join(format!("{number:08}"))
     }
 
-    /// Says that this process reads an object, so that its chunks stay: as long as the file is open.
+    /// Announces that this process reads an object, so that its chunks are kept as long as the file is open.
     pub(crate) fn keep(&self, object: ObjectId) -> io::Result<File> {
         let directory = self.object(object);
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let lock = private().create(true).truncate(false).open(directory.join("lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockShared)?;
-        // The time of the lock file says when the object was last used.
+        // The modification time of the lock file is the time of the object's last use.
         lock.set_modified(std::time::SystemTime::now())?;
         Ok(lock)
     }
 
-    /// The chunk with `length` bytes; `None` if it is not there, or damaged: then it is removed.
+    /// The chunk, which has `length` bytes; `None` if it does not exist or is damaged; a damaged chunk is removed.
     pub(crate) fn find(&self, object: ObjectId, number: u64, length: u64) -> Option<Bytes> {
         let path = self.chunk(object, number);
         let mut file = File::open(&path).ok()?;
@@ -135,7 +135,7 @@ impl Cache {
         }
     }
 
-    /// A part of a chunk that was compared with its checksum before.
+    /// Part of a chunk that was already compared with its checksum.
     pub(crate) fn part(&self, object: ObjectId, number: u64, range: Range<u64>) -> Option<Bytes> {
         let file = File::open(self.chunk(object, number)).ok()?;
         let mut bytes = vec![0; usize::try_from(range.end - range.start).ok()?];
@@ -143,7 +143,7 @@ impl Cache {
         Some(Bytes::from(bytes))
     }
 
-    /// Whether there is a chunk, perhaps a damaged one.
+    /// Whether a chunk exists; it may be damaged.
     pub(crate) fn has(&self, object: ObjectId, number: u64) -> bool {
         self.chunk(object, number).exists()
     }
@@ -153,7 +153,7 @@ impl Cache {
         locked(&self.refused).is_none_or(|time| time.elapsed() > LOOK_AGAIN)
     }
 
-    /// Claims a chunk, to write it.
+    /// Claims a chunk in order to write it.
     pub(crate) fn claim(&self, object: ObjectId, number: u64) -> Claimed {
         let target = self.chunk(object, number);
         let temporary = self.object(object).join(format!(".{number:08}.tmp"));
@@ -165,7 +165,7 @@ impl Cache {
             Err(rustix::io::Errno::WOULDBLOCK) => return Claimed::Busy,
             Err(_) => return Claimed::Refused,
         }
-        // The last holder of the lock may have renamed the file before we locked it.
+        // The previous holder of the lock may have renamed the file before we locked it.
         let is_ours = match (file.metadata(), fs::metadata(&temporary)) {
             (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
             _ => false,
@@ -189,7 +189,7 @@ impl Cache {
         }
     }
 
-    /// Returns what the cache holds.
+    /// Returns the contents of the cache.
     ///
     /// # Errors
     /// `Io`.
@@ -206,7 +206,7 @@ impl Cache {
         Ok(CacheContents { objects, chunks, bytes, limit: self.size.limit() })
     }
 
-    /// Removes all chunks that no process uses, and returns the bytes that became free.
+    /// Removes all chunks that no process uses, and returns the number of freed bytes.
     ///
     /// # Errors
     /// `Io`.
@@ -233,7 +233,7 @@ impl Claim {
         fs::rename(&self.temporary, &self.target)
     }
 
-    /// Gives the chunk up, for others to fetch.
+    /// Releases the chunk, so that others can fetch it.
     pub(crate) fn release(self) {
         let _ = fs::remove_file(&self.temporary);
     }
@@ -252,7 +252,7 @@ fn is_whole(bytes: &[u8], length: u64) -> bool {
         && trailer[8..] == XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
-/// The directories of objects, the one that was used longest ago first.
+/// The directories of objects, least recently used first.
 pub(crate) fn objects_in(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut objects = Vec::new();
     for entry in fs::read_dir(root)? {
@@ -277,7 +277,7 @@ pub(crate) fn chunks_in(object: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(chunks)
 }
 
-/// Removes the chunks of an object unless a process has it open, and returns their bytes.
+/// Removes the chunks of an object unless a process has it open, and returns their size in bytes.
 pub(crate) fn remove_unused(object: &Path) -> u64 {
     let Ok(lock) = private().open(object.join("lock")) else { return 0 };
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -290,7 +290,7 @@ pub(crate) fn remove_unused(object: &Path) -> u64 {
             freed += bytes;
         }
     }
-    // A process that opens the object now makes both again.
+    // A process that opens the object now creates both again.
     let _ = fs::remove_file(object.join("lock"));
     let _ = fs::remove_dir(object);
     freed

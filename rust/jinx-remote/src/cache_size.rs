@@ -1,4 +1,4 @@
-//! How many bytes a cache holds, agreed between its processes.
+//! The size of a cache in bytes, shared by its processes.
 
 use crate::cache::{chunks_in, objects_in, remove_unused};
 use rustix::fs::{FlockOperation, flock, statvfs};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// This part of the disk stays free.
+/// This fraction of the disk is left free.
 const FREE_PART: u64 = 20;
-/// A full cache is counted again at most this often: a process that was killed has left a wrong sum.
+/// A full cache is counted again at most this often: a process that was killed may have left a wrong sum.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);
 
-/// The sum of the sizes of all chunks, in a file that one process at a time changes.
+/// The sum of the sizes of all chunks, in a file that only one process changes at a time.
 #[derive(Debug)]
 pub(crate) struct Size {
     /// The directory of the cache.
@@ -24,7 +24,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// With a limit of half of the free space, including what the cache holds, unless one is given.
+    /// Opens the sum; the default limit is half of the free space, including what the cache contains.
     pub(crate) fn open(root: &Path, limit: Option<u64>) -> io::Result<Self> {
         let mut size = Self { root: root.to_owned(), limit: 0, counted: Mutex::new(None) };
         size.limit = match limit {
@@ -38,12 +38,12 @@ impl Size {
         self.limit
     }
 
-    /// Takes bytes that were removed from the sum.
+    /// Subtracts removed bytes from the sum.
     pub(crate) fn subtract(&self, bytes: u64) {
         let _ = self.locked(|used| ((), used.saturating_sub(bytes)));
     }
 
-    /// Makes room for a chunk and counts it; `false` if there is none.
+    /// Makes room for a chunk and counts it; returns `false` if there is no room.
     ///
     /// The chunk's file gets its length in the same step, so a new count includes chunks being written.
     ///
@@ -54,7 +54,7 @@ impl Size {
             return true;
         }
         let Ok(mut counted) = self.counted.lock() else { return false };
-        // Another thread has made room meanwhile, or there was none a moment ago.
+        // Another thread may have made room since the first attempt.
         if self.try_reserve(bytes, chunk) {
             return true;
         }
@@ -86,7 +86,7 @@ impl Size {
         false
     }
 
-    /// Sets the sum to what is there.
+    /// Sets the sum to the actual size.
     pub(crate) fn count_again(&self) -> io::Result<()> {
         let count = || {
             let mut sum = 0;
@@ -100,7 +100,7 @@ impl Size {
         self.locked(|used| ((), count().unwrap_or(used)))
     }
 
-    /// Opens the file each time: threads and forked processes that share a descriptor share its lock, too.
+    /// Opens the file each time: threads and forked processes that share a descriptor also share its lock.
     fn locked<T>(&self, change: impl FnOnce(u64) -> (T, u64)) -> io::Result<T> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -114,7 +114,7 @@ impl Size {
         Ok(answer)
     }
 
-    /// Free bytes of the disk, and all of them.
+    /// The free bytes and the total bytes of the disk.
     fn free(&self) -> io::Result<(u64, u64)> {
         let disk = statvfs(&self.root)?;
         Ok((disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize)))

@@ -1,4 +1,4 @@
-//! Chunks of objects that go through the cache on disk.
+//! Chunks of objects that are read through the cache on disk.
 
 use crate::access_pattern::CHUNK_BYTES;
 use crate::cache::{Cache, Claim, Claimed};
@@ -14,19 +14,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Pause between two looks at a chunk that another process fetches.
+/// The pause between two checks of a chunk that another process is fetching.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Looks at such a chunk before this process fetches it itself: about half a minute.
+/// The number of checks of such a chunk before this process fetches it itself: about half a minute.
 const LOOKS: usize = 6_000;
-/// A chunk of which this part was read is fetched whole.
+/// If this fraction of a chunk was read, the whole chunk is fetched.
 const PROMOTED_PART: u64 = 4;
 
 /// What this process knows about the chunks of objects.
 #[derive(Debug, Default)]
 pub(crate) struct ChunksSeen {
-    /// Chunks in the cache that were compared with their checksums.
+    /// Chunks in the cache that were already compared with their checksums.
     whole: HashSet<(ObjectId, u64)>,
-    /// Bytes that were read of others.
+    /// The number of bytes read from other chunks.
     read: HashMap<(ObjectId, u64), u64>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct CachedChunk {
     pub(crate) range: Range<u64>,
 }
 
-/// The result of a look at the cache.
+/// The result of a lookup in the cache.
 enum Found {
     Bytes(Bytes),
     Claim(Claimed),
@@ -49,13 +49,13 @@ impl CachedChunk {
         range.start / CHUNK_BYTES
     }
 
-    /// Whether a range of an object of `size` bytes is one chunk.
+    /// Whether a range of an object of `size` bytes is exactly one chunk.
     pub(crate) fn is_one(range: &Range<u64>, size: u64) -> bool {
         range.start.is_multiple_of(CHUNK_BYTES) && range.end == (range.start + CHUNK_BYTES).min(size)
     }
 
-    /// The bytes of the chunk: from the cache; from `origin` into the cache; or, while another process does that, when
-    /// it has.
+    /// The bytes of the chunk: from the cache, or from `origin` (and then put into the cache), or from the cache after
+    /// another process fetched them.
     pub(crate) async fn get(self, origin: Origin) -> Result<Bytes> {
         for _ in 0..LOOKS {
             match self.look().await? {
@@ -68,7 +68,7 @@ impl CachedChunk {
         origin.fetch(self.range).await
     }
 
-    /// Files are read and written by other threads than the one for the network.
+    /// Files are read and written on other threads, not on the network thread.
     async fn look(&self) -> Result<Found> {
         let (process, cache, object) = (self.process, Arc::clone(&self.cache), self.object);
         let (number, length) = (Self::number(&self.range), self.range.end - self.range.start);
@@ -83,7 +83,7 @@ impl CachedChunk {
                 return Found::Bytes(bytes);
             }
             match cache.claim(object, number) {
-                // The last owner of the chunk may have finished just before.
+                // The previous owner of the chunk may have finished just before.
                 Claimed::Ours(claim) => match find() {
                     Some(bytes) => {
                         claim.release();
@@ -107,24 +107,24 @@ impl CachedChunk {
             }
         };
         let (cache, copy) = (self.cache, bytes.clone());
-        // Nobody waits for the write: a chunk that is not written is fetched again.
+        // Nobody waits for this write: a chunk that is not written is just fetched again.
         tokio::task::spawn_blocking(move || cache.write(claim, &copy));
         Ok(bytes)
     }
 }
 
 impl ChunksSeen {
-    /// Whether a chunk in the cache was compared with its checksum.
+    /// Whether a chunk in the cache was already compared with its checksum.
     pub(crate) fn is_whole(&self, object: ObjectId, number: u64) -> bool {
         self.whole.contains(&(object, number))
     }
 
-    /// Forgets a chunk that is not in the cache any more.
+    /// Forgets a chunk that is no longer in the cache.
     pub(crate) fn forget(&mut self, object: ObjectId, number: u64) {
         self.whole.remove(&(object, number));
     }
 
-    /// Counts a read of a part of a chunk; `true` when so much was read that the rest is worth fetching.
+    /// Counts a read of part of a chunk; returns `true` once so much was read that the rest is worth fetching.
     pub(crate) fn is_promoted(&mut self, object: ObjectId, number: u64, bytes: u64, length: u64) -> bool {
         let read = self.read.entry((object, number)).or_default();
         *read += bytes;

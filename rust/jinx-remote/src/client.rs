@@ -1,4 +1,4 @@
-//! Connections to stores, with the credentials of the environment.
+//! Connections to stores, with credentials from the environment.
 
 use crate::aws_profile;
 use crate::http::{Connector, is_this_machine};
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A client for the bucket or host of a URL.
+/// Creates a client for the bucket or host of a URL.
 ///
 /// # Errors
 /// `Invalid` for an option that the store does not know, and for a connection without TLS that is not allowed.
@@ -29,7 +29,7 @@ pub(crate) fn connect(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn Ob
     }
 }
 
-/// Refuses to write to web servers.
+/// Fails for web servers, which cannot be written to.
 ///
 /// # Errors
 /// `Unsupported`.
@@ -40,7 +40,7 @@ pub(crate) fn writable(scheme: Scheme) -> Result<()> {
     }
 }
 
-/// Sets the options that the user gave. The builders have the same methods, but no trait in common.
+/// Sets the options given by the user. The builders have the same methods, but no trait in common.
 macro_rules! configured {
     ($builder:expr, $options:expr, $settings:expr) => {{
         let builder =
@@ -49,7 +49,7 @@ macro_rules! configured {
     }};
 }
 
-/// The client of a builder, with what all of them are given.
+/// Builds a client, with the settings that all clients share.
 macro_rules! built {
     ($builder:expr, $endpoint:expr, $settings:expr, $connector:expr) => {{
         let builder = $builder.with_client_options(client_options($endpoint, $settings)?);
@@ -91,7 +91,7 @@ fn http(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(built!(HttpBuilder::new().with_url(&url.root), Some(&url.root), settings, connector)))
 }
 
-/// The user's token of the Hugging Face Hub, for URLs of the Hub.
+/// The user's Hugging Face Hub token, for URLs of the Hub.
 fn hub_token(root: &str) -> Option<String> {
     let endpoint = std::env::var("HF_ENDPOINT").unwrap_or_else(|_| "https://huggingface.co".to_owned());
     if root != endpoint.trim_end_matches('/') {
@@ -106,7 +106,7 @@ fn hub_token(root: &str) -> Option<String> {
     Some(token.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
-/// The options of a store that the user gave.
+/// The options of a store that were given by the user.
 fn keys<K: FromStr>(settings: &Settings, scheme: &str) -> Result<Vec<(K, String)>> {
     let known = |(name, value): (&String, &String)| {
         let key = name.to_ascii_lowercase().parse();
@@ -116,7 +116,7 @@ fn keys<K: FromStr>(settings: &Settings, scheme: &str) -> Result<Vec<(K, String)
     settings.options.iter().map(known).collect()
 }
 
-/// Refuses connections without TLS, except to this machine and where they are allowed.
+/// Refuses connections without TLS, except to this machine or if they are allowed.
 fn client_options(endpoint: Option<&str>, settings: &Settings) -> Result<ClientOptions> {
     let plain = endpoint.and_then(|endpoint| endpoint.strip_prefix("http://"));
     let Some(rest) = plain else { return Ok(ClientOptions::new()) };
@@ -145,7 +145,7 @@ fn retries(settings: &Settings) -> RetryConfig {
     }
 }
 
-/// The error for options that do not make a client. Their values may be secrets, so they are not shown.
+/// The error for options that a client cannot be created with. Their values may be secrets, so they are not shown.
 fn unusable(error: &object_store::Error) -> Error {
     let text = error.to_string();
     let first = text.split(['\n', '"']).next().unwrap_or_default();

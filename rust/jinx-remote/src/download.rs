@@ -1,4 +1,4 @@
-//! Copies objects to files of this machine.
+//! Copies objects to local files.
 
 use crate::access_pattern::CHUNK_BYTES;
 use jinx_core::io::{Blocks, Density};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Chunks on their way at once.
+/// The number of chunks that are downloaded at the same time.
 const CHUNKS_AT_ONCE: u64 = 8;
 
-/// Copies an object to a new file, which holds all of it or is removed.
+/// Copies an object to a new file, which is complete or removed.
 ///
 /// # Errors
 /// `Io` for the file; errors of the network and of the store.

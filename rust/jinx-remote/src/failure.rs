@@ -1,14 +1,14 @@
-//! Errors of stores as errors of ours: one line that says what to do, without secrets.
+//! Converts store errors to our errors: one line that says what to do, without secrets.
 
 use jinx_core::Error;
 use jinx_core::error::Cause;
 use std::error::Error as StdError;
 use std::io::ErrorKind;
 
-/// The longest part of a foreign message that is shown.
+/// The maximum number of bytes of a foreign message that are shown.
 const MAX_DETAIL_BYTES: usize = 300;
 
-/// The system refused what every request needs.
+/// The error if the system refuses to start a thread.
 pub(crate) fn no_thread(error: &std::io::Error) -> Error {
     Error::new(Cause::Io(error.kind()), format!("no thread for the network: {error}"))
 }
@@ -21,7 +21,7 @@ pub(crate) fn exists() -> Error {
     Error::new(Cause::Io(ErrorKind::AlreadyExists), "the object exists already")
 }
 
-/// The error for what a store answered, or that it did not.
+/// The error for a store that answered with an error or did not answer.
 pub(crate) fn failure(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
     match error {
@@ -62,7 +62,7 @@ fn generic(source: &(dyn StdError + 'static)) -> Error {
     Error::new(Cause::Io(kind), format!("the store failed: {}", detail(source)))
 }
 
-/// Why the store failed: its status, its code and the number of the request if it gave them.
+/// Why the store failed: its status, its code and the number of the request, as far as it returned them.
 fn detail(source: &(dyn StdError + 'static)) -> String {
     let all = chain(source);
     let Some((_, status)) = all.split_once("status code: ") else { return shown(&innermost(source)) };
@@ -85,7 +85,7 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
     error.to_string()
 }
 
-/// The messages of an error and of its causes that say something new.
+/// The messages of an error and of its causes, without repetitions.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -99,7 +99,8 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// A foreign message as part of ours: one line of bounded length, without the queries of URLs, which hold signatures.
+/// A foreign message for use in ours: one line of limited length, without the queries of URLs, which contain
+/// signatures.
 fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(MAX_DETAIL_BYTES));
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Asks stores for ranges of objects, and compares every answer with the version that was opened.
+//! Requests ranges of objects from stores, and compares every answer with the version that was opened.
 
 use crate::access_pattern::CHUNK_BYTES;
 use crate::chunk::CachedChunk;
@@ -25,7 +25,7 @@ const TURNS_OF_CHUNK: usize = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// One object of a store.
+/// An object in a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) url: ObjectUrl,
@@ -39,7 +39,7 @@ impl Target {
     pub(crate) fn new(url: &str, settings: &Arc<Settings>) -> Result<Self> {
         let url = ObjectUrl::parse(url)?;
         let invalid = |_| Error::invalid("the URL has a part that no object can have");
-        // Keys of stores are text; those of web servers are parts of URLs already.
+        // Keys of stores are plain text; those of web servers are already parts of a URL.
         let key = match url.scheme {
             Scheme::Http => Key::from_url_path(&url.key),
             _ => Key::parse(&url.key),
@@ -49,7 +49,7 @@ impl Target {
         Ok(Self { key: key.map_err(invalid)?, url, settings: Arc::clone(settings), connections })
     }
 
-    /// The connections of this process to the store.
+    /// This process's connections to the store.
     pub(crate) fn client(&self, process: &Process) -> Result<Arc<dyn ObjectStore>> {
         if let Some(client) = locked(&process.clients).get(&self.connections) {
             return Ok(Arc::clone(client));
@@ -59,7 +59,8 @@ impl Target {
     }
 }
 
-/// The variables that say how stores are reached: a program may change them between two datasets.
+/// The environment variables that affect how stores are accessed: a program may change them between opening two
+/// datasets.
 fn environment() -> String {
     let is_ours =
         |name: &str| ["AWS_", "AZURE_", "GOOGLE_", "HF_"].iter().any(|start| name.starts_with(start));
@@ -82,7 +83,7 @@ impl Pinned {
         Self { size: meta.size, tag: meta.e_tag.clone(), meta }
     }
 
-    /// The tag, or what stands for it.
+    /// The tag, or a substitute for it.
     pub(crate) fn version(&self) -> String {
         let modified = || self.meta.last_modified.timestamp_millis();
         self.tag.clone().unwrap_or_else(|| format!("{}-{}", self.size, modified()))
@@ -93,7 +94,7 @@ impl Pinned {
         XxHash3_128::oneshot(text.as_bytes())
     }
 
-    /// The tag, if it tells each state from every other: a weak one does not, and never matches.
+    /// The tag, if it is different for each state: a weak tag is not, and never matches.
     fn strong_tag(&self) -> Option<&String> {
         self.tag.as_ref().filter(|tag| !tag.is_empty() && !tag.starts_with("W/"))
     }
@@ -110,8 +111,7 @@ impl Pinned {
         options
     }
 
-    /// # Errors
-    /// `Mismatch` for another state, which servers report that ignore the conditions of a request.
+    /// # Errors `Mismatch` for another state: some servers ignore the conditions of a request.
     pub(crate) fn check(&self, meta: &ObjectMeta) -> Result<()> {
         let is_same = meta.size == self.size
             && meta.e_tag == self.tag
@@ -189,20 +189,20 @@ impl Origin {
         Ok(Self { process, client, key, pinned, settings: Arc::clone(&target.settings) })
     }
 
-    /// Fetches a range, when it is its turn.
+    /// Fetches a range after waiting for its turn.
     pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
         let _turn = self.process.turns.next(turns_of(&range)).await;
         fetch(self.client, self.key, &self.pinned, range, &self.settings).await
     }
 }
 
-/// How many of the requests under way a range counts for: 16 chunks use up a network as 64 small ranges do.
+/// The number of requests that a range counts as: 16 chunks use a network fully, as 64 small ranges do.
 fn turns_of(range: &Range<u64>) -> usize {
     if range.end - range.start >= CHUNK_BYTES / 2 { TURNS_OF_CHUNK } else { 1 }
 }
 
-/// Fetches a span in the background; who waits for it gets the bytes or the error. A span that is a chunk goes through
-/// the cache.
+/// Fetches a span in the background; those who wait for it get the bytes or the error. A span that is a chunk goes
+/// through the cache.
 pub(crate) fn fetch_span(origin: Origin, span: Arc<Span>, cached: Option<CachedChunk>) {
     origin.process.runtime.clone().spawn(async move {
         let answer = match cached {
@@ -236,7 +236,7 @@ pub(crate) async fn fetch_end(
                 };
                 return whole(pinned, range, bytes);
             }
-            // The empty object has no last byte.
+            // An empty object has no last byte.
             Err(error) if error.to_string().contains("416") => {}
             Err(error) => return Err(failure(&error)),
         }

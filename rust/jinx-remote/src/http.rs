@@ -1,4 +1,4 @@
-//! The HTTP client of all stores: bounded waits, safe redirects, counted requests.
+//! The HTTP client for all stores: limited waiting times, safe redirects, counted requests.
 
 use crate::process::Process;
 use crate::settings::Settings;
@@ -18,16 +18,16 @@ use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
 const MAX_REDIRECTS: usize = 5;
-/// Machines of a cloud have their credentials here; elsewhere nobody answers.
+/// Cloud machines get their credentials from this address; elsewhere nothing answers there.
 const METADATA_HOST: &str = "169.254.169.254";
 const METADATA_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Connector {
     stall_time: Duration,
-    /// The most of a pause that a store may ask for.
+    /// The maximum pause that a store may request.
     longest_pause: Duration,
-    /// The `Authorization` header of all requests. It is not sent to the hosts of redirects.
+    /// The `Authorization` header for all requests. It is not sent to the hosts of redirects.
     authorization: Option<HeaderValue>,
 }
 
@@ -35,7 +35,7 @@ impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             stall_time: settings.stall_time,
-            // Time must be left for the request that comes after it.
+            // The longest pause must leave time for the request after it.
             longest_pause: if settings.retries == 0 { Duration::ZERO } else { settings.retry_time / 2 },
             authorization: None,
         }
@@ -56,7 +56,7 @@ impl Connector {
             .http1_only()
             .tls_backend_preconfigured(tls)
             .connect_timeout(self.stall_time)
-            // There is no limit on the whole body, which may be long: only on waiting for its next part.
+            // No limit on the time for the whole body, which may be long, but only on the wait for its next part.
             .read_timeout(self.stall_time)
             .redirect(Policy::custom(followed))
             .default_headers(self.authorization.iter().map(|value| (AUTHORIZATION, value.clone())).collect())
@@ -74,7 +74,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Follows a redirect unless it leads to an unencrypted connection, or from a public host to a private one.
+/// Follows a redirect, unless it leads to an unencrypted connection or from a public host to a private one.
 fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let Some(from) = attempt.previous().last() else { return attempt.follow() };
     if attempt.previous().len() > MAX_REDIRECTS {
@@ -90,7 +90,7 @@ fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     attempt.follow()
 }
 
-/// Whether a host is this machine or one of a private network, by its name alone.
+/// Whether a host is this machine or in a private network, judging only by its name.
 pub(crate) fn is_private(host: &str) -> bool {
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(IpAddr::V4(ip)) => {
@@ -121,7 +121,7 @@ impl HttpService for Counting {
             let silent = || std::io::Error::other("no metadata endpoint answers here");
             tokio::time::timeout(METADATA_TIME, self.client.call(request))
                 .await
-                // This kind of error is not tried again.
+                // Errors of this kind are not retried.
                 .unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Unknown, silent())))
         } else {
             self.client.call(request).await
@@ -136,7 +136,7 @@ impl HttpService for Counting {
             match is_overloaded(answer.status()) {
                 true => {
                     process.turns.complain();
-                    // The request is repeated when the pause is over.
+                    // The caller repeats the request after the pause.
                     if let Some(pause) = pause_of(answer.headers()) {
                         tokio::time::sleep(pause.min(self.longest_pause)).await;
                     }
@@ -148,12 +148,12 @@ impl HttpService for Counting {
     }
 }
 
-/// Whether a store says that it gets too many requests.
+/// Whether a store reports too many requests.
 fn is_overloaded(status: StatusCode) -> bool {
     matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
 }
 
-/// The pause that an answer asks for: a number of seconds, or a time.
+/// The pause requested by an answer: a number of seconds, or a time.
 fn pause_of(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse::<u64>() {

@@ -2,7 +2,7 @@
 
 use jinx_core::{Error, Result};
 
-/// Which kind of store a URL names.
+/// The kind of store that a URL refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     S3,
@@ -17,12 +17,12 @@ pub struct ObjectUrl {
     pub scheme: Scheme,
     /// The scheme and the bucket or host, such as `s3://bucket`.
     pub root: String,
-    /// The key without its first `/`.
+    /// The key without the leading `/`.
     pub key: String,
 }
 
 impl ObjectUrl {
-    /// Splits a URL.
+    /// Splits a URL into its parts.
     ///
     /// # Errors
     /// `Unsupported` for another scheme; `Invalid` for user info, queries and fragments, which may hold secrets, and for a

@@ -1,11 +1,11 @@
-//! Names the call that has written an object, in the object's metadata: so a call finds out whether it succeeded when its
+//! Marks an object with the call that wrote it, in the object's metadata: this tells a call whether it succeeded if the
 //! answer was lost.
 
 use object_store::path::Path as Key;
 use object_store::{Attribute, Attributes, GetOptions, GetResult, ObjectStore};
 use std::hash::{BuildHasher, RandomState};
 
-/// The name of the metadata. Azure allows no hyphens.
+/// The name of the metadata entry. Azure allows no hyphens.
 const NAME: &str = "jinxmark";
 
 /// A random word.
@@ -13,7 +13,7 @@ pub(crate) struct Mark(String);
 
 impl Mark {
     pub(crate) fn new() -> Self {
-        // Without this, forked processes would draw the same numbers.
+        // Without this, forked processes would have the same random numbers.
         let random = || RandomState::new().hash_one(std::process::id());
         Self(format!("{:016x}{:016x}", random(), random()))
     }
@@ -26,13 +26,13 @@ impl Mark {
         found.attributes.get(&Attribute::Metadata(NAME.into())).is_some_and(|word| word.as_ref() == self.0)
     }
 
-    /// Whether the object is there and has the mark.
+    /// Whether the object exists and has the mark.
     pub(crate) async fn is_on(&self, client: &dyn ObjectStore, key: &Key) -> bool {
         head(client, key).await.is_some_and(|found| self.is_in(&found))
     }
 }
 
-/// The state and the metadata of an object; `None` if it is not there, or cannot be looked at.
+/// The state and the metadata of an object; `None` if it does not exist or cannot be accessed.
 pub(crate) async fn head(client: &dyn ObjectStore, key: &Key) -> Option<GetResult> {
     client.get_opts(key, GetOptions { head: true, ..GetOptions::default() }).await.ok()
 }

@@ -1,4 +1,4 @@
-//! One object, read like a file.
+//! An object that is read like a file.
 
 use crate::access_pattern::{AccessPattern, CHUNK_BYTES, GAP_BYTES, planned};
 use crate::cache::Cache;
@@ -27,16 +27,16 @@ pub(crate) struct RemoteObject {
     pinned: Arc<Pinned>,
     id: ObjectId,
     pattern: AccessPattern,
-    /// The first and last bytes of the object, as far as they are kept; they are read again and again.
+    /// The first and last bytes of the object, as far as they are kept: they are read often.
     ends: [(u64, Bytes); 2],
-    /// Whether no checksum has said that they are damaged.
+    /// False once a checksum has shown that `ends` are damaged.
     are_ends_good: AtomicBool,
     cache: Option<Arc<Cache>>,
-    /// Keeps its chunks in the cache.
+    /// Keeps the object's chunks in the cache.
     kept: OnceLock<Option<File>>,
 }
 
-/// A part of a read, on its way.
+/// A part of a read that is being fetched.
 type Part = (Arc<Span>, Range<u64>);
 
 impl RemoteObject {
@@ -71,7 +71,7 @@ impl RemoteObject {
         })
     }
 
-    /// The span that covers `wanted`, or a new span of `range`, which covers it.
+    /// The span that covers `wanted`, or a new span for `range`, which must cover it.
     fn span(&self, process: &'static Process, wanted: &Range<u64>, range: Range<u64>) -> Arc<Span> {
         let limit = self.target.settings.memory_bytes;
         let (span, is_new) = process.spans.find_or_add(self.id, wanted, range, limit);
@@ -86,7 +86,7 @@ impl RemoteObject {
 
     fn cached_chunk(&self, process: &'static Process, range: &Range<u64>) -> Option<CachedChunk> {
         let cache = self.cache.as_ref().filter(|_| CachedChunk::is_one(range, self.pinned.size))?;
-        // Without the lock, other processes may remove the chunks, which are then fetched again.
+        // Without the lock, other processes may remove the chunks; then they are fetched again.
         self.kept.get_or_init(|| cache.keep(self.id).ok());
         Some(CachedChunk { process, cache: Arc::clone(cache), object: self.id, range: range.clone() })
     }
@@ -96,8 +96,8 @@ impl RemoteObject {
         start..(start + CHUNK_BYTES).min(self.pinned.size)
     }
 
-    /// What to fetch for `range`, of which `expected` is known to be worth fetching: the whole chunk if the cache has it,
-    /// or so much of it was read that the rest is worth keeping.
+    /// What to fetch for `range`, if `expected` is worth fetching: the whole chunk if it is in the cache, or if so much
+    /// of it was read that the rest is worth keeping.
     fn widened(&self, process: &Process, range: &Range<u64>, expected: Range<u64>) -> Range<u64> {
         let chunk = self.chunk_of(range);
         let Some(cache) = self.cache.as_ref().filter(|_| range.end <= chunk.end) else { return expected };
@@ -108,7 +108,7 @@ impl RemoteObject {
         if is_wanted && expected.end <= chunk.end { chunk } else { expected }
     }
 
-    /// Bytes of a chunk in the cache that was compared with its checksum.
+    /// Bytes from a chunk in the cache that was already compared with its checksum.
     fn in_cache(&self, process: &Process, range: &Range<u64>) -> Option<Bytes> {
         let (cache, chunk) = (self.cache.as_ref()?, self.chunk_of(range));
         let number = CachedChunk::number(&chunk);
@@ -125,12 +125,12 @@ impl RemoteObject {
         bytes
     }
 
-    /// Begins to fetch a range in pieces, as far as they are not there.
+    /// Begins to fetch those pieces of a range that are neither in memory nor requested.
     fn begin(&self, process: &'static Process, range: &Range<u64>) -> Vec<Part> {
         pieces(range).map(|piece| (self.span(process, &piece, piece.clone()), piece)).collect()
     }
 
-    /// The parts of `range` on their way, for which `fetched` is fetched.
+    /// The parts of `range` that are being fetched as parts of `fetched`.
     fn covering(&self, process: &'static Process, range: &Range<u64>, fetched: Range<u64>) -> Vec<Part> {
         let is_one = fetched.start / CHUNK_BYTES == (fetched.end - 1) / CHUNK_BYTES;
         if is_one || fetched.end - fetched.start <= CHUNK_BYTES {
@@ -141,7 +141,7 @@ impl RemoteObject {
         parts.filter(|(_, part)| part.start < part.end).collect()
     }
 
-    /// Neighbouring ranges, each as one request.
+    /// What to request for planned reads: neighbouring ranges are joined into one request.
     fn planned(&self, process: &Process, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let is_missing = |range: &&Range<u64>| {
             range.start < range.end
@@ -154,8 +154,8 @@ impl RemoteObject {
         runs(&wanted, GAP_BYTES, CHUNK_BYTES).into_iter().map(|run| run.range).collect()
     }
 
-    /// Ranges most of whose neighbours are read too, in large pieces: by chunks if the cache keeps them for the reads of the
-    /// rest, and otherwise only what is needed now.
+    /// What to request if most bytes between the ranges are read, too: large pieces, which are whole chunks if the
+    /// cache keeps them for later reads, and otherwise only what is needed now.
     fn planned_densely(&self, process: &Process, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| range.start < range.end && self.at_end(range).is_none());
         let wanted: Vec<_> = wanted.map(|range| planned(range, self.pinned.size)).collect();
@@ -179,7 +179,7 @@ impl RemoteObject {
         planned
     }
 
-    /// The bytes of a range that is neither in one span nor in one chunk, if all of them are in memory, on their way, or in
+    /// The bytes of a range that extends over several spans or chunks, if all of them are in memory, requested, or in
     /// the cache.
     fn in_pieces(&self, process: &'static Process, range: &Range<u64>) -> Result<Option<Bytes>> {
         let mut bytes = Vec::new();
@@ -214,14 +214,14 @@ impl RemoteObject {
     }
 }
 
-/// Memory that holds what an epoch by blocks reads at the same time.
+/// Enough memory for what an epoch by blocks reads at the same time.
 const DENSE_BYTES: u64 = 384 << 20;
 
 fn is_one_piece(range: &Range<u64>) -> bool {
     range.start / CHUNK_BYTES == (range.end - 1) / CHUNK_BYTES
 }
 
-/// A range in pieces that are requested at the same time, and are chunks except at its ends.
+/// Splits a range into pieces that are requested at the same time; all are whole chunks, except at the ends.
 fn pieces(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let (mut start, end) = (range.start, range.end);
     std::iter::from_fn(move || {
@@ -266,7 +266,7 @@ impl Blocks for RemoteObject {
                 return Ok(bytes);
             }
             None => {
-                // Sequential reads go chunk by chunk.
+                // Sequential reads use whole chunks.
                 if !CachedChunk::is_one(&expected.range, self.pinned.size)
                     && let Some(bytes) = self.in_cache(process, &range)
                 {
@@ -282,7 +282,7 @@ impl Blocks for RemoteObject {
     }
 
     fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // Neighbours are one request, and all requests are on their way before the first is waited for.
+        // Adjacent ranges share a request, and all requests are sent before waiting for the first.
         self.will_need(ranges, Density::Sparse);
         ranges.iter().map(|range| self.read(range.clone())).collect()
     }
@@ -295,7 +295,7 @@ impl Blocks for RemoteObject {
 
     fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let Ok(process) = Process::here() else { return };
-        // Without a cache, bytes fetched for later reads would be forgotten before they are read.
+        // Without a cache, bytes fetched for later reads would be dropped before they are read.
         let is_dense = density == Density::Dense
             && (self.cache.is_some() || self.target.settings.memory_bytes >= DENSE_BYTES);
         let planned = match is_dense {

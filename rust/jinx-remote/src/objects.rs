@@ -1,4 +1,4 @@
-//! Single objects, for programs that keep their own state in a store: conditional writes, lists and removals.
+//! Single objects, for programs that keep their own state in a store: conditional writes, listing and removal.
 
 use crate::client::writable;
 use crate::failure::{exists, failure, replaced};
@@ -21,7 +21,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Attempts of a conditional write whose outcome is not known.
+/// The number of attempts for a conditional write with an unknown outcome.
 const ATTEMPTS: usize = 3;
 
 /// The state of an object.
@@ -29,9 +29,10 @@ const ATTEMPTS: usize = 3;
 pub struct ObjectState {
     pub url: String,
     pub size: u64,
-    /// Tells this state from others: the `ETag`, or the generation in Google Cloud Storage. Empty for directories.
+    /// Distinguishes this state from others: the `ETag`, or the generation in Google Cloud Storage. Empty for
+    /// directories.
     pub tag: String,
-    /// Seconds since 1970, by the clock of the store.
+    /// Seconds since 1970, according to the clock of the store.
     pub modified: f64,
 }
 
@@ -50,7 +51,7 @@ impl RemoteStore {
         Ok(state_of(&target, &meta))
     }
 
-    /// The bytes of an object, or a range of them, and its tag. With `tag`, they are those of that state.
+    /// The bytes of an object or of a range in it, and the object's tag. With `tag`, they are those of that state.
     ///
     /// # Errors
     /// `Io(NotFound)`; `Mismatch` for another state; errors of the network and of the store.
@@ -60,8 +61,8 @@ impl RemoteStore {
         self.wait(url, |client, key| get(client, key, scheme, range, tag))
     }
 
-    /// Writes bytes as an object under a condition, and returns its new tag. It is exact when answers are lost: each call
-    /// marks what it writes, and finds its own mark when it tries again.
+    /// Writes bytes as an object if a condition holds, and returns the new tag. It is exact when answers are lost: each
+    /// call marks what it writes, and finds its own mark when it tries again.
     ///
     /// # Errors
     /// `Io(AlreadyExists)` when another call has written the object; `Mismatch` when it has another tag, or is gone;
@@ -104,7 +105,7 @@ impl RemoteStore {
         Ok(found)
     }
 
-    /// Compares an object with a condition.
+    /// Checks that an object meets a condition.
     ///
     /// # Errors
     /// The errors of [`RemoteStore::put`].
@@ -118,7 +119,7 @@ impl RemoteStore {
         }
     }
 
-    /// The tag of an object; `None` when there is none.
+    /// The tag of an object; `None` if there is no object.
     pub(crate) fn tag_of(&self, url: &str) -> Result<Option<String>> {
         match self.state(url) {
             Ok(state) => Ok(Some(state.tag)),
@@ -127,7 +128,7 @@ impl RemoteStore {
         }
     }
 
-    /// Removes objects of one store, as far as they exist.
+    /// Removes those of the objects that exist; all are in one store.
     ///
     /// # Errors
     /// Errors of the network and of the store.
@@ -143,7 +144,7 @@ impl RemoteStore {
     }
 }
 
-/// Stores that can remove many objects in one request do.
+/// Removes objects; uses a single request for many of them if the store supports it.
 async fn remove(client: Arc<dyn ObjectStore>, keys: Vec<object_store::Result<Key>>) -> Result<()> {
     let mut removed = client.delete_stream(stream::iter(keys).boxed());
     while let Some(answer) = removed.next().await {
@@ -161,13 +162,13 @@ fn state_of(target: &Target, meta: &ObjectMeta) -> ObjectState {
         url: format!("{}/{}", target.url.root, meta.location),
         size: meta.size,
         tag: tag(target.url.scheme, &meta.e_tag, &meta.version),
-        // Microseconds of this century are exact.
+        // A float holds the microseconds of this century exactly.
         #[expect(clippy::cast_precision_loss)]
         modified: modified as f64 / 1e6,
     }
 }
 
-/// The tag that conditional writes compare.
+/// The tag that conditional writes are compared with.
 fn tag(scheme: Scheme, e_tag: &Option<String>, version: &Option<String>) -> String {
     let tag = if scheme == Scheme::Gs { version.as_ref().or(e_tag.as_ref()) } else { e_tag.as_ref() };
     tag.cloned().unwrap_or_default()
@@ -187,7 +188,7 @@ async fn get(
     let options = GetOptions { range: range.map(GetRange::Bounded), if_match, ..GetOptions::default() };
     let answer = client.get_opts(&key, options).await.map_err(|error| failure(&error))?;
     let found = tag(scheme, &answer.meta.e_tag, &answer.meta.version);
-    // Some servers ignore the condition.
+    // Some servers ignore the condition, so check it again.
     if wanted.is_some_and(|wanted| wanted != found) {
         return Err(replaced());
     }
@@ -235,14 +236,14 @@ async fn put(
         if !is_conflict && !is_unknown(&failure(&refused)) {
             return Err(failure(&refused));
         }
-        // An earlier attempt, of this loop or of the client, may have written the object.
+        // An earlier attempt, by this loop or by the client, may have written the object.
         let found = head(client.as_ref(), &key).await;
         if let Some(found) = found.as_ref().filter(|found| mark.is_in(found)) {
             return Ok(tag(scheme, &found.meta.e_tag, &found.meta.version));
         }
         match condition {
             Condition::Matches(_) if is_conflict => return Err(replaced()),
-            // The object may be gone again.
+            // The object may have been removed again.
             Condition::Absent if is_conflict && found.is_some() => return Err(exists()),
             _ if attempts == 0 => return Err(failure(&refused)),
             _ => {}
@@ -255,7 +256,7 @@ fn is_conflict(error: &object_store::Error) -> bool {
     matches!(error, Store::AlreadyExists { .. } | Store::Precondition { .. })
 }
 
-/// Whether a failed write may have been done.
+/// Whether a write that failed may have succeeded in the store.
 fn is_unknown(error: &Error) -> bool {
     matches!(error.cause(), Cause::Io(ErrorKind::Other | ErrorKind::TimedOut))
 }

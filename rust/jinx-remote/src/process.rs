@@ -1,4 +1,4 @@
-//! What this process shares: the thread that talks to the network, its connections, and the bytes in memory.
+//! State shared within this process: the network thread, its connections, and the bytes in memory.
 //!
 //! After a fork, the child has neither the thread nor its connections, and locks may be held by threads that do not exist
 //! there. So every process makes its own, and leaves those of its parent alone.
@@ -17,18 +17,18 @@ use tokio::sync::oneshot;
 pub(crate) struct Process {
     id: u32,
     pub(crate) runtime: Handle,
-    /// By what they depend on, hashed.
+    /// Clients by a hash of everything that they depend on.
     pub(crate) clients: Mutex<HashMap<u128, Arc<dyn ObjectStore>>>,
     pub(crate) spans: Spans,
     pub(crate) turns: Turns,
     pub(crate) chunks: Mutex<ChunksSeen>,
-    /// The process that was forked from this one.
+    /// State of a process that was forked from this one.
     child: OnceLock<Box<Self>>,
     _alive: oneshot::Sender<()>,
 }
 
 impl Process {
-    /// Returns the `Process` of this process.
+    /// Returns the state of the current process.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.
@@ -40,7 +40,7 @@ impl Process {
             match slot.get() {
                 Some(process) if process.id == id => return Ok(process),
                 Some(parent) => slot = &parent.child,
-                // Another thread may have been faster: then its own is used, and ours ends.
+                // Another thread may have been faster: then use its process state, and end ours.
                 None => drop(slot.set(Box::new(Self::start(id)?))),
             }
         }

@@ -1,30 +1,30 @@
-//! How stores are reached. The defaults come from the environment.
+//! Options for accessing stores. The defaults come from the environment.
 
 use jinx_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most retries of a request.
+/// The maximum number of retries of a request.
 const RETRIES: usize = 10;
-/// No retry starts after this time.
+/// No retry starts after this many seconds.
 const RETRY_SECONDS: u64 = 60;
-/// A connection, and a body of which nothing arrives, are given up after this time.
+/// A connection attempt, or a body of which nothing more arrives, is given up after this many seconds.
 const STALL_SECONDS: f64 = 5.0;
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// The environment variable with the directory of the cache.
 const CACHE_VARIABLE: &str = "JINX_CACHE";
-/// The name that stands for no cache.
+/// The name that means no cache.
 const NO_CACHE: &str = "off";
 
 /// The directory of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CachePlace {
-    /// The directory that the environment names, or one in the home directory.
+    /// The directory in the environment variable, or a directory in the home directory.
     Default,
     At(PathBuf),
-    /// Keep nothing on disk.
+    /// Keeps nothing on disk.
     Off,
 }
 
@@ -37,7 +37,7 @@ impl CachePlace {
         }
     }
 
-    /// The directory; `None` for no cache.
+    /// The directory; `None` if there is no cache.
     pub fn directory(&self) -> Option<PathBuf> {
         match self {
             Self::Off => None,
@@ -51,7 +51,7 @@ impl CachePlace {
     }
 }
 
-/// How stores are reached: what the user gave as `storage=`.
+/// Options for accessing stores: what the user passed as `storage=`.
 ///
 /// It holds no secrets that the user did not give, and is equal if it leads to the same connections.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,9 +67,9 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Where chunks are kept on disk.
     pub cache: CachePlace,
-    /// The maximum number of bytes of the cache; by default half of the free space.
+    /// The maximum number of bytes in the cache; by default half of the free space.
     pub cache_bytes: Option<u64>,
-    /// Options of the store, by the names that `object_store` gives them, such as `region` and `endpoint`.
+    /// Options of the store, by their names in `object_store`, such as `region` and `endpoint`.
     pub options: BTreeMap<String, String>,
 }
 
@@ -90,7 +90,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Sets an option by its name; names that are not ours are those of the store.
+    /// Sets an option by name; names that are not ours are passed to the store.
     ///
     /// # Errors
     /// `Invalid` for a value that the option cannot have.
@@ -121,7 +121,7 @@ impl Settings {
         Ok(())
     }
 
-    /// A text that is equal for settings that share connections. It may hold secrets.
+    /// A text that is the same for settings that share connections. It may hold secrets.
     pub(crate) fn key(&self) -> String {
         format!("{self:?}")
     }

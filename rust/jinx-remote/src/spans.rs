@@ -1,4 +1,5 @@
-//! Bytes of objects in memory, or on their way: each is asked for once, and any number of threads wait for it.
+//! Bytes of objects that are in memory or being fetched: each byte is requested once, and any number of threads can
+//! wait for it.
 
 use crate::access_pattern::CHUNK_BYTES;
 use crate::process::locked;
@@ -10,15 +11,15 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a reader waits before it looks whether the program wants to stop.
+/// How long a reader waits before it checks whether the program wants to stop.
 const WAIT: Duration = Duration::from_millis(50);
-/// The number of spans before a range that are looked at, because one of them may cover the range.
+/// The number of spans before a range that are checked, because one of them may cover the range.
 const LOOKED_AT: usize = 8;
 
-/// The object's URL and version, hashed.
+/// A hash of the object's URL and version.
 pub(crate) type ObjectId = u128;
 
-/// Bytes of an object that one request asked for.
+/// Bytes of an object that are fetched with one request.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) range: Range<u64>,
@@ -27,7 +28,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Gives the bytes, or why there are none, to all who wait.
+    /// Passes the bytes, or the error, to all who wait.
     pub(crate) fn finish(&self, answer: Result<Bytes>) {
         *locked(&self.answer) = Some(answer);
         self.arrived.notify_all();
@@ -47,7 +48,7 @@ impl Span {
         }
     }
 
-    /// The part of the bytes that is `range`, which lies inside.
+    /// The part `range` of the bytes, which must be inside them.
     pub(crate) fn part(&self, range: &Range<u64>) -> Result<Bytes> {
         let bytes = self.wait()?;
         let start = to_usize(range.start - self.range.start, "an offset")?;
@@ -63,20 +64,20 @@ impl Span {
     }
 }
 
-/// The spans of a process, bounded by their bytes: the span that was requested first is removed first.
+/// The spans of a process, limited by their total bytes: the span that was requested first is removed first.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     objects: HashMap<ObjectId, BTreeMap<u64, Arc<Span>>>,
-    /// In the order of their requests.
+    /// The spans in the order of their requests.
     order: VecDeque<(ObjectId, Arc<Span>)>,
     bytes: u64,
 }
 
 impl Spans {
-    /// The span that covers a range, if one does.
+    /// The span that covers a range, if there is one.
     pub(crate) fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         locked(&self.0).find(object, range)
     }
@@ -86,8 +87,8 @@ impl Spans {
         locked(&self.0).forget(object, range);
     }
 
-    /// The span that covers `wanted`; if there is none, a new one of `range`, which covers it. `true` if it is new: then
-    /// the caller must fetch it.
+    /// The span that covers `wanted`; if there is none, a new span for `range`, which must cover it. `true` if it is
+    /// new: then the caller must fetch it.
     pub(crate) fn find_or_add(
         &self,
         object: ObjectId,
@@ -104,7 +105,7 @@ impl Spans {
 }
 
 impl Kept {
-    /// Forgets spans of an object. Their bytes still count until they are the oldest ones.
+    /// Forgets all spans of an object. Their bytes still count until they are the oldest ones.
     fn forget(&mut self, object: ObjectId, range: &Range<u64>) {
         let Some(spans) = self.objects.get_mut(&object) else { return };
         spans.retain(|_, span| span.range.end <= range.start || span.range.start >= range.end);
@@ -116,7 +117,7 @@ impl Kept {
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         let spans = self.objects.get(&object)?;
         let before = spans.range(..=range.start).rev().take(LOOKED_AT).map(|(_, span)| span);
-        // The chunk around the start may begin before many small spans.
+        // A chunk-sized span that covers the start may begin before many small spans.
         let chunk = spans.get(&(range.start / CHUNK_BYTES * CHUNK_BYTES));
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
         before.chain(chunk).find(covers).cloned()
@@ -127,7 +128,7 @@ impl Kept {
             Arc::new(Span { range: range.clone(), answer: Mutex::default(), arrived: Condvar::default() });
         self.bytes += range.end - range.start;
         self.order.push_back((object, Arc::clone(&span)));
-        // A span that began here is forgotten: it was shorter, or has failed.
+        // An older span with the same start is replaced: it was shorter, or has failed.
         self.objects.entry(object).or_default().insert(range.start, Arc::clone(&span));
         while self.bytes > limit && self.order.len() > 1 {
             self.forget_oldest();

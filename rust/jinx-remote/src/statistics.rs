@@ -1,19 +1,19 @@
-//! What was read from stores, for `ds.io_stats()`.
+//! Statistics about reads from stores, for `ds.io_stats()`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of this process since it started. A forked process goes on from the counts of its parent.
+/// Counts for this process since it started. A forked process goes on from the counts of its parent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Requests that were sent, including repeated ones.
+    /// The number of requests sent, including retries.
     pub requests: u64,
-    /// The number of bytes of bodies that were asked for.
+    /// The number of requested bytes.
     pub fetched_bytes: u64,
-    /// The number of bytes that came from the cache on disk.
+    /// The number of bytes from the cache on disk.
     pub cached_bytes: u64,
-    /// The number of bytes that readers got.
+    /// The number of bytes passed to readers.
     pub read_bytes: u64,
-    /// Answers with an error, and requests that got none.
+    /// The number of error responses and of requests without a response.
     pub failures: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Opens objects by their URLs.
+//! Opens objects by URL.
 
 use crate::cache::Cache;
 use crate::client::writable;
@@ -26,15 +26,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// The end of a main file that is fetched when it is opened: its footer, and its rows if they are few.
+/// The number of bytes at the end of a main file that are fetched when it is opened: its footer, and its rows if there
+/// are few.
 const END_BYTES: u64 = 128 << 10;
-/// The end of a sidecar: its index and columns if they are short.
+/// The number of bytes at the end of a sidecar: its index, and its columns if they are short.
 const SIDECAR_END_BYTES: u64 = 512 << 10;
-/// The header of a sidecar.
+/// The number of bytes of a sidecar's header.
 const HEAD_BYTES: u64 = 64;
-/// How long a caller waits before it looks whether the program wants to stop.
+/// How long a caller waits before it checks whether the program wants to stop.
 const WAIT: Duration = Duration::from_millis(50);
-/// Objects that are opened before they are wanted; more are opened when they are.
+/// The maximum number of objects that are opened before they are needed.
 const MAX_EARLY: usize = 256;
 
 /// What is read when an object is opened.
@@ -45,7 +46,7 @@ struct Opened {
     tail_bytes: Bytes,
 }
 
-/// The stores that a dataset's URLs name.
+/// The stores that the URLs of a dataset refer to.
 #[derive(Debug)]
 pub struct RemoteStore {
     settings: Arc<Settings>,
@@ -81,14 +82,14 @@ impl RemoteStore {
         }
         let open = |directory: PathBuf| Cache::open(&directory, self.settings.cache_bytes).map(Arc::new);
         let cache = match self.settings.cache.directory().map(open).transpose() {
-            // Not every machine has a home directory to write into.
+            // Ignore this: not every machine has a writable home directory.
             Err(_) if self.settings.cache == CachePlace::Default => None,
             opened => opened?,
         };
         Ok(self.cache.get_or_init(|| cache).clone())
     }
 
-    /// Sends a request about an object, and waits for its answer.
+    /// Sends a request for an object, and waits for the answer.
     pub(crate) fn wait<T, F>(
         &self,
         url: &str,
@@ -103,16 +104,16 @@ impl RemoteStore {
         wait_for(process, request(client, target.key)).map_err(|error| error.in_file(url))
     }
 
-    /// The object that a URL names.
+    /// The object that a URL refers to.
     pub(crate) fn target(&self, url: &str) -> Result<Target> {
         Target::new(url, &self.settings).map_err(|error| error.in_file(url))
     }
 
-    /// Begins to open an object: its last bytes, and the first ones of a sidecar.
+    /// Begins to open an object: requests its last bytes, and for a sidecar also its first bytes.
     fn begin(&self, process: &'static Process, url: &str) -> Result<Receiver<Result<Opened>>> {
         let target = Target::new(url, &self.settings)?;
         let (client, key) = (target.client(process)?, target.key.clone());
-        // Azure has no suffix ranges.
+        // Azure does not support suffix ranges.
         let has_suffix_ranges = target.url.scheme != Scheme::Az;
         let has_header = is_sidecar(url);
         let most = if has_header { SIDECAR_END_BYTES } else { END_BYTES };
@@ -135,7 +136,7 @@ impl RemoteStore {
         Ok(receiver)
     }
 
-    /// Begins to open an object that will be opened soon.
+    /// Begins to open an object that will be needed soon.
     fn begin_early(&self, process: &'static Process, url: &str) {
         let Ok(mut early) = self.early.0.try_lock() else { return };
         if early.0 != std::process::id() {
@@ -150,7 +151,7 @@ impl RemoteStore {
     }
 
     fn taken(&self, url: &str) -> Option<Receiver<Result<Opened>>> {
-        // After a fork, the lock may be held by a thread that this process does not have.
+        // After a fork, the lock may be held by a thread that does not exist in this process.
         let mut early = self.early.0.try_lock().ok()?;
         let receiver = early.1.remove(url);
         receiver.filter(|_| early.0 == std::process::id())
@@ -166,8 +167,8 @@ fn is_sidecar(url: &str) -> bool {
     Path::new(url).extension().is_some_and(|extension| extension == "binx")
 }
 
-/// The first bytes of a sidecar, with the state that they belong to; `None` for one that is shorter, or on any failure:
-/// then they are read when they are wanted.
+/// The first bytes of a sidecar, with the state of the object; `None` for a shorter object or on any failure: then
+/// these bytes are read when they are needed.
 async fn head(client: Arc<dyn ObjectStore>, key: Key) -> Option<(Pinned, Bytes)> {
     let options = object_store::GetOptions {
         range: Some(object_store::GetRange::Bounded(0..HEAD_BYTES)),
@@ -190,7 +191,7 @@ impl Store for RemoteStore {
             Some(receiver) => receiver,
             None => {
                 let receiver = self.begin(process, url)?;
-                // Most files have a sidecar, and it is opened next.
+                // Most files have a sidecar, which is opened next.
                 if let Some(sidecar) = sidecar_of(url) {
                     self.begin_early(process, &sidecar);
                 }
@@ -290,7 +291,7 @@ fn received<T>(receiver: &Receiver<T>) -> Result<T> {
     }
 }
 
-/// Statistics of what this process has read from stores.
+/// Statistics about what this process has read from stores.
 pub fn statistics() -> Statistics {
     COUNTERS.now()
 }

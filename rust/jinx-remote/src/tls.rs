@@ -1,5 +1,5 @@
-//! Certificates are compared with those of the system, which are read at the first encrypted connection: this takes longer
-//! than a request, and a store of this machine needs none.
+//! Compares certificates with those of the system, which are read only at the first encrypted connection: reading them
+//! takes longer than a request, and a store on this machine needs none.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -8,12 +8,12 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 use std::sync::{Arc, OnceLock};
 
-/// The usual configuration, with roots that are read when they are needed.
+/// The usual configuration, except that root certificates are read only when they are needed.
 ///
 /// # Errors
 /// The errors of rustls, for a provider without the usual protocol versions.
 pub(crate) fn configuration() -> Result<ClientConfig, Error> {
-    // Another part of the program may have chosen a provider, which is then used.
+    // Another part of the program may have chosen a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let provider = CryptoProvider::get_default()
         .map_or_else(|| Arc::new(rustls::crypto::ring::default_provider()), Arc::clone);
@@ -25,7 +25,7 @@ pub(crate) fn configuration() -> Result<ClientConfig, Error> {
         .with_no_client_auth())
 }
 
-/// The system's verifier, once it is needed.
+/// The system's verifier, created when it is first needed.
 #[derive(Debug)]
 struct LazyVerifier {
     provider: Arc<CryptoProvider>,

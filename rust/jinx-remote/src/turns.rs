@@ -1,18 +1,18 @@
-//! How many requests are under way: as many as the store takes. One that says "slow down" gets half of them, and then one
-//! more for each round of answers without complaint.
+//! Limits the number of simultaneous requests to what the store accepts. One that says "slow down" gets half of them,
+//! and then one more for each round of answers without complaint.
 
 use crate::process::locked;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests under way at once, at most.
+/// The maximum number of simultaneous requests.
 const MOST: usize = 64;
 const FEWEST: usize = 4;
-/// All complaints within this time are about the same requests.
+/// All complaints within this time refer to the same requests.
 const SAME_COMPLAINT: Duration = Duration::from_secs(1);
 
-/// The requests under way in this process.
+/// The requests of this process that are being sent.
 #[derive(Debug)]
 pub(crate) struct Turns {
     semaphore: Arc<Semaphore>,
@@ -22,14 +22,14 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct State {
     limit: usize,
-    /// Permits to take away when they are given back.
+    /// The number of permits to withdraw when they are given back.
     surplus: usize,
-    /// Answers since the last change.
+    /// The number of answers since the last change.
     answers: usize,
     complaint: Option<Instant>,
 }
 
-/// A request, or several, that may be sent. They end when it is dropped.
+/// Permission to send one or more requests. They end when it is dropped.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     permit: Option<OwnedSemaphorePermit>,
@@ -43,14 +43,14 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits until `count` more requests may be sent; fewer, if so many are never allowed.
+    /// Waits until `count` more requests may be sent, or fewer if `count` is more than the limit.
     pub(crate) async fn next(&self, count: usize) -> Turn<'_> {
         let count = u32::try_from(count.min(FEWEST)).unwrap_or(1);
         let permit = Arc::clone(&self.semaphore).acquire_many_owned(count).await.ok();
         Turn { turns: self, permit }
     }
 
-    /// The store has answered that there are too many requests.
+    /// Records that the store has reported too many requests.
     pub(crate) fn complain(&self) {
         let mut state = locked(&self.state);
         if state.complaint.is_some_and(|time| time.elapsed() < SAME_COMPLAINT) {
@@ -62,7 +62,7 @@ impl Turns {
         (state.limit, state.answers, state.complaint) = (fewer, 0, Some(Instant::now()));
     }
 
-    /// The store has answered as it should.
+    /// Records that the store has answered normally.
     pub(crate) fn praise(&self) {
         let mut state = locked(&self.state);
         state.answers += 1;
@@ -115,7 +115,7 @@ mod tests {
             turns.complain();
             turns.complain();
             assert_eq!(turns.limit(), MOST / 2);
-            // All requests are under way: those that end first are not replaced.
+            // All requests are in progress; those that end first are not replaced.
             held.truncate(MOST / 2 + 1);
             assert_eq!(turns.semaphore.available_permits(), 0);
             held.truncate(MOST / 2);

@@ -15,12 +15,12 @@ use tokio::task::{JoinError, JoinSet};
 
 /// Larger files are sent in parts of at least this size.
 pub(crate) const PART_BYTES: u64 = 8 << 20;
-/// Stores allow 10,000.
+/// Stores allow 10,000 parts.
 const MAX_PARTS: u64 = 9_000;
-/// Parts on their way at once.
+/// The number of parts that are sent at the same time.
 const PARTS_AT_ONCE: usize = 8;
 
-/// A long file whose parts have arrived. It becomes an object when it is completed.
+/// A long file all of whose parts have been sent. It becomes an object when it is completed.
 pub(crate) struct Upload {
     parts: Box<dyn MultipartUpload>,
     client: Arc<dyn ObjectStore>,
@@ -29,7 +29,7 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// Makes it an object.
+    /// Turns the parts into an object.
     ///
     /// # Errors
     /// Errors of the store. What was sent is removed.
@@ -43,7 +43,7 @@ impl Upload {
         Err(failure(&error))
     }
 
-    /// Removes what was sent. The store removes parts of its own after some days, too.
+    /// Removes the parts that were sent. The store removes parts of its own after some days, too.
     pub(crate) async fn abort(mut self) {
         let _ = self.parts.abort().await;
     }
@@ -97,7 +97,7 @@ fn sent(part: Option<Result<object_store::Result<()>, JoinError>>) -> Result<()>
     part.map_err(ended)?.map_err(|error| failure(&error))
 }
 
-/// Reads a part of a file, on a thread other than that of the network.
+/// Reads a part of a file, on a thread other than the network thread.
 async fn part_of(file: Arc<File>, start: u64, length: u64) -> Result<Bytes> {
     let read = move || {
         let mut bytes = vec![0; to_usize(length, "a part")?];

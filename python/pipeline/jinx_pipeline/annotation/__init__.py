@@ -1,1 +1,1 @@
-"""Samples that wait for people: their tasks, their answers in files and in Label Studio, and notifications."""
+"""Samples that wait for people: tasks, answers in files and in Label Studio, and notifications."""

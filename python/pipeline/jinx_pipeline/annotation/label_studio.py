@@ -13,12 +13,12 @@ from jinx._viewer.media_type import mime_of
 from jinx_pipeline.operators.api.annotation import Form, HumanAnswer
 from jinx_pipeline.sample.http_client import Answer, HttpError, get_from_service, post
 
-TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 - the name of the variable
-# The name of the element with which people answer, and of the member of a task that identifies the task.
+TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 - this is the name of a variable
+# The name of the form element with the answer, and of the task's entry that identifies the task.
 _ANSWER, _TASK = "answer", "jinx_task"
 _SECONDS = 120.0
 _MAX_BYTES = 1 << 30
-# Media travel inside a task; larger ones are left out, and the task says so.
+# Media are sent inside the task; larger ones are left out, and the task says so.
 _MAX_MEDIA_BYTES = 2 << 20
 _SHOWN_CHARACTERS = 20_000
 _ELEMENTS = {"image": "Image", "audio": "Audio", "video": "Video"}
@@ -26,7 +26,7 @@ _REFUSED, _FORBIDDEN = 401, 403
 
 
 class LabelStudioError(ValueError):
-    """Raised when Label Studio refuses a request, or its answer has another form."""
+    """Raised if Label Studio refuses a request, or returns an unexpected answer."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class LabelStudio:
         headers = {"Content-Type": "application/json", "Authorization": self._authorization()}
         answer = self._answer(ask, headers)
         if answer.status == _REFUSED and headers["Authorization"].startswith("Bearer"):
-            # The access token lasts some minutes.
+            # The access token is valid for some minutes.
             self._header = ""
             answer = self._answer(ask, {**headers, "Authorization": self._authorization()})
         if answer.status in {_REFUSED, _FORBIDDEN}:
@@ -119,7 +119,7 @@ _LIMITS: Any = {"seconds": _SECONDS, "max_bytes": _MAX_BYTES}
 
 
 def label_studio_at(url: str) -> LabelStudio:
-    """The server at a URL, with the token of the environment.
+    """The server at a URL, with the token from the environment.
 
     Raises:
         LabelStudioError: The environment has no token.
@@ -148,7 +148,7 @@ def _shown(value: Any) -> str:
 
 
 def _member(column: str) -> str:
-    """The name of a column as a variable of a labeling interface."""
+    """A column's name as a variable in a labeling interface."""
     return "".join(letter if letter.isalnum() or letter == "_" else "_" for letter in column)
 
 
@@ -186,7 +186,7 @@ def _control(form: Form, names: Sequence[str]) -> str:
 
 
 def answers_of_export(exported: Any, form: Form) -> Iterator[tuple[int, HumanAnswer]]:
-    """The answers in an export, with the numbers of their tasks; skipped tasks and other elements do not count.
+    """The answers in an export, with the numbers of their tasks; skipped tasks and other elements are ignored.
 
     Args:
         exported: An export as JSON or JSON_MIN.
@@ -208,7 +208,7 @@ def _answers_of_task(task: Mapping[str, Any], form: Form) -> Iterator[tuple[int,
     number = data.get(_TASK) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(number, int):
         raise LabelStudioError(f"a task of the export has no {_TASK}; it is of another project")
-    if "annotations" not in task:  # JSON_MIN
+    if "annotations" not in task:  # the format JSON_MIN
         value = _value(task.get(_ANSWER), form)
         if value is not None:
             yield number, HumanAnswer(_person(task.get("annotator")), value)
@@ -249,7 +249,7 @@ def _value(given: Any, form: Form) -> str | int | list[str] | None:
 
 
 def _quoted(text: str) -> str:
-    """A text as the value of an attribute; `xml.sax.saxutils` would import clients of HTTP and FTP."""
+    """A text as the value of an XML attribute; `xml.sax.saxutils` would import HTTP and FTP clients."""
     kept = escape(text)
     for space in "\t\n\r":
         kept = kept.replace(space, f"&#{ord(space)};")

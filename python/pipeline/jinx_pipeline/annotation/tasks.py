@@ -1,4 +1,4 @@
-"""The tasks of an operator that asks people: a dataset, its form, and the answers that lie next to it.
+"""The tasks of an operator that asks people: a dataset, its form, and the answers next to it.
 
 tasks.jinx         the samples to answer, a saved view where they are rows of the input
 form.json          what is asked about each
@@ -45,7 +45,7 @@ class Tasks:
         return len(self.dataset)
 
     def answers(self) -> list[list[HumanAnswer]]:
-        """The answers in files, about each task: at most one of each person, the last of a Label Studio export.
+        """The answers in files for each task: at most one per person, which is the last in a Label Studio export.
 
         Raises:
             MismatchError: A file of notes is about other samples.
@@ -69,14 +69,14 @@ class Tasks:
 
 
 def add_answers(given: Sequence[dict[str, HumanAnswer]], found: Iterable[tuple[int, HumanAnswer]]) -> None:
-    """Add answers to those about each task; a later answer of the same person counts."""
+    """Add answers to those for each task; a person's later answer replaces an earlier one."""
     for task, answer in found:
         if 0 <= task < len(given):
             given[task][answer.by] = answer
 
 
 def answers_of_notes(notes: NotesFile, form: Form) -> Iterator[tuple[int, HumanAnswer]]:
-    """The answers in a file of notes, with their tasks; notes without an answer do not count."""
+    """The answers in a notes file, with their tasks; notes without an answer are ignored."""
     for task, note in notes.given.items():
         value = _value_of(note, form)
         if value is not None:
@@ -101,9 +101,10 @@ def _write(folder: Path, form: Form, source: OpenSource) -> None:
     hidden = folder / ".writing"
     shutil.rmtree(hidden, ignore_errors=True)
     hidden.mkdir()
-    # A view copies no sample; samples that operators made are copied, because their parts go with the run.
+    # A view copies no samples. Samples that operators made must be copied, because their parts are deleted with the
+    # run.
     export = Export(str(folder / TASKS), kind="view" if source.source.base else "jinx")
     write_output(export, hidden, source, {"meta": {}})
     for file in sorted(hidden.iterdir(), key=lambda path: path.suffix == ".jinx"):
-        os.replace(file, folder / file.name)  # noqa: PTH105 - the file with the samples comes last
+        os.replace(file, folder / file.name)  # noqa: PTH105 - the file with the samples is published last
     hidden.rmdir()

@@ -1,4 +1,4 @@
-"""Asks people about the samples of a run, and ends the run until they have answered."""
+"""Asks people about the samples of a run, and ends the run while their answers are missing."""
 
 import json
 import warnings
@@ -49,7 +49,7 @@ class People:
     accepts_missing: bool = False
 
     def decide(self, operator: Annotation, source: OpenSource, node: str) -> Decision:
-        """The answers about all samples.
+        """The answers for all samples.
 
         Args:
             operator: The operator that asks.
@@ -98,7 +98,7 @@ def _from_label_studio(tasks: Tasks, url: str) -> Any:
         project = server.find_project(title)
         if project is None:
             project = server.create_project(title, _config(tasks), operator.overlap)
-        # A process that ended early may have added some tasks.
+        # A process that was interrupted may have added some tasks already.
         state = {"url": url, "project": project, "tasks": server.count_tasks(project)}
     publish_text(file, json.dumps(state))
     for first in range(state["tasks"], len(tasks), _TASKS_AT_ONCE):
@@ -136,5 +136,5 @@ def _notify(tasks: Tasks, event: str, text: str, missing: int) -> None:
     if problem is None:
         publish_text(file, json.dumps([*told, event]))
     else:
-        # People can answer without the message.
+        # People can answer even if the message fails.
         warnings.warn(f"{operator.name}: the webhook got no message: {problem}", stacklevel=2)

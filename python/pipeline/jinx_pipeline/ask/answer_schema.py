@@ -5,7 +5,7 @@ from typing import Any
 
 from jinx_pipeline.catalog.schema import parameter_schema
 
-# Keywords that the strict modes of services do not accept.
+# Keywords that the strict modes of services reject.
 _NOT_STRICT = {"default", "minimum", "maximum", "minLength", "minItems"}
 
 

@@ -35,7 +35,7 @@ class ChatModel:
     seconds: float = 120.0
 
     def answer(self, messages: list[dict[str, str]], schema: dict[str, Any]) -> str:
-        """The answer of the model, which should fit the schema.
+        """The model's answer, which should fit the schema.
 
         Raises:
             ModelError: There is none.

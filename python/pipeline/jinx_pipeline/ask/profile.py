@@ -1,4 +1,4 @@
-"""What a dataset holds, for a language model: columns and the kinds of their values, and no text of samples."""
+"""What a dataset contains, for a language model: columns and the kinds of their values, but no text of samples."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

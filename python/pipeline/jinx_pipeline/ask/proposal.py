@@ -1,4 +1,4 @@
-"""From a request to a checked recipe: search, one question to a model, and our checker's errors back to it."""
+"""From a request to a checked recipe: search, one question to a model, and our checker's errors sent back to it."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -118,7 +118,7 @@ def _recipe_data(
 
 
 def _decoded(operator: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters; those that the schema requires as JSON in a string are decoded."""
+    """The parameters; those that the schema requires as JSON strings are decoded."""
     from jinx_pipeline.catalog.schema import parameter_schema
 
     kinds = parameter_schema(operator)["properties"]

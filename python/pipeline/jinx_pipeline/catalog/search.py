@@ -16,17 +16,17 @@ _K1: Final = 1.2
 _B: Final = 0.6
 _WORD: Final = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]+")
 _MAX_QUERY: Final = 2_000
-# A request such as "drop short texts and near duplicates" has several wishes.
+# Separators between the parts of a request such as "drop short texts and near duplicates".
 _BETWEEN_WISHES: Final = re.compile(r"[,;.]\s|\n|\b(?:and|then|but|also)\b", re.IGNORECASE)
 _MAX_WISHES: Final = 8
-# Requests to drop or keep samples, and how much more the operators count that decide about samples.
+# Words of requests to drop or keep samples; operators that decide about samples then get a higher score.
 _DECIDING: Final = frozenset({"drop", "keep", "filter", "discard", "exclude", "throw"})
 _DECIDES: Final = frozenset({"filter", "deduplicator", "selector"})
 _DECIDING_WEIGHT: Final = 1.4
-# An operator for another kind of data than the query names counts less.
+# The factor for operators for another kind of data than the query names.
 _OTHER_KIND: Final = 0.5
 _KINDS: Final = frozenset({"text", "imag", "audio", "video"})  # as stems
-# How often the words of a part count.
+# How often a word counts in the name and in the summary.
 _NAME_WEIGHT, _SUMMARY_WEIGHT = 4, 2
 
 _STOP_TEXT: Final = (
@@ -37,7 +37,7 @@ _STOP_TEXT: Final = (
 )
 _STOP: Final = frozenset(_STOP_TEXT.split())
 
-# Words of requests, and the words that descriptions use for the same thing.
+# Words in requests, and the words that descriptions use for the same thing.
 _SYNONYMS: Final[Mapping[str, str]] = {
     "anonymize": "redaction personal",
     "anonymise": "redaction personal",
@@ -157,7 +157,7 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
     index = _index(tuple(names()))
     query = query[:_MAX_QUERY]
     wishes = [part for part in _BETWEEN_WISHES.split(query) if _query_terms(part)][:_MAX_WISHES]
-    asked = [query] if len(wishes) < 2 else [*wishes, query]  # noqa: PLR2004 - of which the first word may be for all
+    asked = [query] if len(wishes) < 2 else [*wishes, query]  # noqa: PLR2004 - the first word may apply to all parts
     is_deciding = not _DECIDING.isdisjoint(_WORD.findall(query.lower()))
     scores = [
         {name: index.score(name, terms, is_deciding=is_deciding) for name in index.documents if name not in without}
@@ -167,7 +167,7 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
         sorted((name for name, score in one.items() if score > 0), key=lambda name: (-one[name], name))
         for one in scores
     ]
-    # The best for each wish come first, so that no wish hides another.
+    # The best results for each part of the request come first, so that each part is represented.
     best = dict.fromkeys(name for rank in zip_longest(*ranked) for name in rank if name is not None)
     return [Found(name, max(one[name] for one in scores), described(name)) for name in islice(best, limit)]
 
@@ -184,7 +184,7 @@ def _words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """The word without the ending of a plural or a verb, so that forms of a word meet."""
+    """The word without a plural or verb ending, so that different forms of a word match."""
     for ending in ("ings", "ing", "ies", "ied", "es", "ed", "s", "er", "ly", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:  # noqa: PLR2004 - shorter stems would collide
             return word.removesuffix(ending)
@@ -192,7 +192,7 @@ def _stem(word: str) -> str:
 
 
 class _Index:
-    """The words of each operator, with how often they count."""
+    """The words of each operator, with their weights."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         self.documents = {name: _terms_of(described(name)) for name in known}

@@ -1,4 +1,4 @@
-"""Which operators a service runs for anyone, and which of their parameters name files.
+"""Which operators a service runs for anyone, and which parameters contain file names.
 
 Both err on the side of refusing: an operator of another package, and one with a parameter for a URL, counts as one that
 reaches beyond the samples.
@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import hints_of
 
 _PACKAGE: Final = "jinx_pipeline.operators."
-# Packages of operators that connect to servers or run code.
+# Groups of operators that connect to servers or run code.
 _REACHING: Final = frozenset({"remote", "script", "llm"})
 _URLS: Final = re.compile(r"api(_.*)?|endpoint_.*|(.*_)?(urls?|endpoint|hosts?)")
 _READ: Final = re.compile(r"(hf_.*|(.*_)?(dir|file|path|paths|model|tokenizer|tokenizer_model|classifier))")
@@ -20,7 +20,7 @@ _WRITTEN: Final = re.compile(r"save_dir|frame_dir|output_.*dir")
 
 
 def why_trusted(cls: type[Operator]) -> str:
-    """Why an operator needs the permission of the person who runs a service; empty if it needs none."""
+    """Why an operator needs permission from the person who runs the service; empty if it needs none."""
     if cls.trust:
         return cls.trust
     if not cls.__module__.startswith(_PACKAGE):
@@ -31,7 +31,7 @@ def why_trusted(cls: type[Operator]) -> str:
 
 
 def file_parameters(cls: Any) -> dict[str, Literal["read", "written"]]:
-    """The parameters of an operator that name files or directories, and whether they are read or written."""
+    """The parameters of an operator that contain files or directories, and whether these are read or written."""
     found: dict[str, Literal["read", "written"]] = {}
     for name, hint in hints_of(cls).items():
         kinds = _types_in(hint)
@@ -43,6 +43,6 @@ def file_parameters(cls: Any) -> dict[str, Literal["read", "written"]]:
 
 
 def _types_in(hint: Any) -> set[Any]:
-    """The types that a type consists of."""
+    """The types of which a type consists."""
     arguments = get_args(hint)
     return {hint} if not arguments else set().union(*map(_types_in, arguments))

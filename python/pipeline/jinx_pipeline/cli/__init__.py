@@ -6,13 +6,13 @@ import sys
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
-    # With the usual threshold, collections while modules are imported take a tenth of the start.
+    # With the default threshold, garbage collection during imports takes a tenth of the start-up time.
     gc.set_threshold(50_000)
     try:
         from jinx_pipeline.cli.program import run
 
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # for the time while modules are imported; `run` handles later ones
+    except KeyboardInterrupt:  # during imports; later ones are handled by `run`
         sys.stderr.write("jinx-pipeline: interrupted\n")
         code = 130
     sys.exit(code)

@@ -58,6 +58,6 @@ def analyze(
     code = print_result(result, as_json=as_json)
     click.echo(f"report: {report}", err=True)
     if is_viewed:
-        # Run as a separate command, which Ctrl-C ends too.
+        # Run as a separate command, which Ctrl-C also ends.
         subprocess.run([sys.executable, "-m", "jinx", "view", out, "--report", report], check=False)  # noqa: S603
     return code

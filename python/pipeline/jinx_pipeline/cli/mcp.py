@@ -35,7 +35,7 @@ def mcp(roots: tuple[str, ...], outs: tuple[str, ...], state: str, *, write: boo
         raise click.UsageError("--write and --out belong together: jobs write below --out")
     with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         readable, writable = named_directories("--root", roots), named_directories("--out", outs)
-        # Without jobs, no state has to be kept, so a temporary directory is enough.
+        # Without jobs there is no state to keep, so a temporary directory is enough.
         place = Workplace.open(Path(state if write else folder), readable, writable)
         if write:
             place.jobs.start()

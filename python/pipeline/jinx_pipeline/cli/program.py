@@ -4,7 +4,7 @@ import click
 
 from jinx._cli.command_line import Commands, Failure, Program, exit_code_of, failure_of, one_line
 
-# By name: the module, and the summary for `jinx-pipeline --help`.
+# The module of each command, and its summary in `jinx-pipeline --help`.
 COMMANDS = {
     "run": ("jinx_pipeline.cli.run", "Run a recipe, or resume an interrupted run."),
     "plan": ("jinx_pipeline.cli.plan", "Show what a recipe would do, without running it."),

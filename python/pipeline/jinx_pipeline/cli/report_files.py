@@ -1,4 +1,4 @@
-"""Reports, counts and pictures that the user names: where they may be written, and what they may replace."""
+"""Reports, metrics and pictures that the user names: where they may be written, and what they may replace."""
 
 import os
 import stat
@@ -15,13 +15,13 @@ from jinx_pipeline.store.mirror import is_remote
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Recipe
 
-# At the beginning of each file that these commands write; counts begin with the name of the first one.
+# Beginnings of files that these commands write. A file of metrics begins with the name of the first one.
 _MARKS = (b"made by jinx-pipeline", b"# HELP jinx_pipeline_")
 _BEGINNING_BYTES = 1024
 
 
 def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwrite: bool = False) -> None:
-    """Refuse files about a run that would replace anything but earlier such files, before the run begins.
+    """Refuse file names for reports that would replace anything but earlier reports, before the run begins.
 
     Args:
         files: The paths, as the user gave them.
@@ -54,7 +54,7 @@ def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwri
 
 
 def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:
-    """Refuse a path at which there is a file that these commands did not write.
+    """Refuse a path with a file that these commands did not write.
 
     Raises:
         ValueError: The path is a directory, or another thing than a regular file.
@@ -62,7 +62,7 @@ def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:
         OSError: Its directory is missing or not writable.
     """
     output_name(file)
-    # A link is kept; it points to the file.
+    # Keep a link, and write to the file that it points to.
     path = Path(os.path.realpath(file))
     refuse_folder_of(path)
     if not path.exists():
@@ -89,4 +89,4 @@ def write_file(file: str, text: str) -> None:
 
 def _is_or_holds(path: str, file: str) -> bool:
     real, other = os.path.realpath(path), os.path.realpath(file)
-    return other == real or other.startswith(os.path.join(real, ""))  # noqa: PTH118 - strings
+    return other == real or other.startswith(os.path.join(real, ""))  # noqa: PTH118 - both are strings

@@ -12,7 +12,7 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
 if TYPE_CHECKING:
     from jinx_pipeline.run import Run, RunResult
 
-# How often files and Label Studio are asked for answers.
+# How often to check files and Label Studio for answers.
 _POLL_SECONDS = 15.0
 
 
@@ -49,7 +49,7 @@ def resume(what: str, progress: str, *, wait: float | None, accept_missing: bool
 
 
 def _waited(run: "Run", seconds: float) -> "RunResult":
-    """The result of a run, after waiting some time for the answers of people."""
+    """The result of a run, after waiting a while for people's answers."""
     from jinx_pipeline.annotation.wait import WaitingError
 
     limit = time.monotonic() + seconds

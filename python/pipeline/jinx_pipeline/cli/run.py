@@ -138,14 +138,14 @@ def _with_output(loaded: "Recipe", name: str, out: str) -> "Recipe":
         raise click.UsageError(f"{name} has {len(loaded.all_outputs)} outputs; --out replaces only one")
     export = loaded.export or Export(out)
     kind = kind_at(out, export.kind)
-    # A single file has no shards.
+    # A single file is not divided into shards.
     shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
     return loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])
 
 
 @contextmanager
 def _served(run: "Run", address: str | None) -> Generator[None]:
-    """Serve the counts of a run at an address, if there is one."""
+    """Serve the metrics of a run at an address, if one is given."""
     if address is None:
         yield
         return

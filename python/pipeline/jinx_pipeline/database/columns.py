@@ -15,7 +15,7 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
     "json": (object,),
 }
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# The integers of both databases.
+# The limit of integers in both databases.
 _MAX_INT: Final = 2**63
 
 
@@ -34,7 +34,7 @@ class Column:
     path: str
 
     def stored(self, value: Any) -> Any:
-        """A value as a database stores it; a list of one element counts as this element, if the column is not JSON.
+        """A value in the form that a database stores; a list of one element counts as this element, except for JSON.
 
         Raises:
             TypeError: It does not have the type of the column.
@@ -56,7 +56,7 @@ class Column:
         return float(value) if self.kind == "float" else value
 
     def loaded(self, value: Any) -> Any:
-        """A value of a database as samples have it.
+        """A value from a database in the form that samples have.
 
         Raises:
             TypeError: It does not have the type of the column.

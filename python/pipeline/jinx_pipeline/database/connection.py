@@ -9,7 +9,7 @@ from jinx_pipeline.database.columns import Column
 
 
 class AwayError(Exception):
-    """Raised when the database does not answer, or is locked; a later attempt may succeed.
+    """Raised if the database does not answer, or is locked; a later attempt may succeed.
 
     Attributes:
         retry_after: How many seconds to wait.
@@ -19,7 +19,7 @@ class AwayError(Exception):
 
 
 class DatabaseError(Exception):
-    """Raised when the database refuses every row, for lack of a table, column or right; the message says which."""
+    """Raised if the database refuses every row: a table, column or permission is missing; the message says which."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -30,7 +30,7 @@ class Connection(ABC):
 
     @abstractmethod
     def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:
-        """Make a table, or check the columns of the one that is there.
+        """Create a table, or check the columns of the existing one.
 
         Raises:
             AwayError: The database does not answer.

@@ -25,11 +25,11 @@ _KINDS: Final = {
 }
 _CONNECT_SECONDS: Final = 10
 _CHUNK_ROWS: Final = 1000
-# Errors of a connection that a later attempt may not get; psycopg gives them no code.
+# Connection errors that a retry will not fix; psycopg gives them no code.
 _REFUSALS: Final = ("authentication failed", "does not exist", "no password supplied", "pg_hba.conf")
-# Classes of codes: no connection, a transaction that another one stands against, no resources, a shutdown.
+# Classes of error codes: no connection, a conflict with another transaction, no resources, a shutdown.
 _AWAY: Final = ("08", "40", "53", "57")
-# Classes of codes of the values of a row.
+# Classes of error codes that concern the values of a row.
 _OF_A_ROW: Final = ("22", "23")
 _KEYS: Final = """
 SELECT array_agg(attribute.attname::text ORDER BY attribute.attname::text)
@@ -54,7 +54,7 @@ class PostgresqlConnection(Connection):
         """See `Connection.prepare`."""
         types = ", ".join(f'"{column.name}" {_KINDS[column.kind]}' for column in columns)
         with self._errors(), self._connection.transaction(), self._connection.cursor() as cursor:
-            # Two workers that make a table at the same time would block each other.
+            # Two workers that create the same table at the same time would block each other.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [table])
             cursor.execute(f'CREATE TABLE IF NOT EXISTS "{table}" ({types}, PRIMARY KEY ({quoted(key)}))')
             cursor.execute(f'SELECT * FROM "{table}" LIMIT 0')  # noqa: S608 - names of tables and columns are checked
@@ -69,11 +69,11 @@ class PostgresqlConnection(Connection):
         names = quoted([column.name for column in columns])
         with self._errors(), self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(f'CREATE TEMP TABLE jinx_rows (LIKE "{table}") ON COMMIT DROP')
-            # Rows are copied several times as fast as they are inserted.
+            # COPY is several times as fast as INSERT.
             with cursor.copy(f"COPY jinx_rows ({names}) FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
-            # In the order of the key, two workers do not wait for each other's rows.
+            # Insert in the order of the key, so that two workers do not wait for each other's rows.
             cursor.execute(
                 f'INSERT INTO "{table}" ({names}) SELECT {names} FROM jinx_rows '  # noqa: S608 - as above
                 f"ORDER BY {quoted(key)} ON CONFLICT ({quoted(key)}) {update_clause(columns, key)}"

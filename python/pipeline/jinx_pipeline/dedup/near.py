@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _STEPS = 1000
-# The number of ranges of similarity, on each side of the threshold, for which all bands and rows are compared; and the
-# largest rounding error.
+# The number of ranges of similarity, on each side of the threshold, for which all numbers of bands and rows are
+# compared; and the maximum rounding error.
 _LOOKS = 20
 _ROUNDING = 1e-6
 

@@ -24,7 +24,7 @@ def block_masks(blocks: int, distance: int) -> list[int]:
 
 
 def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
-    """For each hash, the index of the first hash of its group: hashes that differ in few bits, directly or via others.
+    """For each hash, the index of the first hash in its group: hashes that differ in few bits, possibly via others.
 
     Only hashes that agree in the bits of the mask are compared.
 
@@ -52,7 +52,7 @@ def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
 
 
 def least_of_groups(roots: "Indexes", values: "Indexes") -> "Indexes":
-    """For each element, the lowest value in its group; groups are those of `near_groups`, and most have one member."""
+    """For each element, the lowest value in its group; groups are as in `near_groups`, and most have one member."""
     least = values.copy()
     joined = np.flatnonzero(roots != np.arange(len(roots)))
     np.minimum.at(least, roots[joined], values[joined])

@@ -32,7 +32,7 @@ def gathered(parts: Iterable[tuple[int, pa.Table]], extra: Sequence[str] = ()) -
 
 
 def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Table:
-    """Pair each sample whose key occurred earlier in the partition with the first sample that has this key.
+    """For each sample whose key occurred earlier in the partition, a pair with the first sample that has this key.
 
     Args:
         parts: As in `gathered`.
@@ -68,7 +68,7 @@ def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
 
 
 def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") -> "tuple[Positions, Positions]":
-    """Indices in the order of the keys, and for each the index of the first sample with the same key."""
+    """Indices sorted by key, and for each the index of the first sample with the same key."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
     ordered = [column[order] for column in keys]
     is_first = np.ones(len(places), dtype=np.bool_)
@@ -105,14 +105,14 @@ def clustered(count: int, tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table]) -> "Positions":
-    """For each member, the first of its cluster, by rank if the pairs have ranks."""
+    """For each member, the first of its cluster: by rank, if the pairs have ranks."""
     if not tables or "later_rank" not in tables[0].column_names:
         return roots
     ranks = np.zeros(len(members), np.int64)
     for table in tables:
         for name in ("later", "first"):
             ranks[np.searchsorted(members, numbers_of(table, name))] = numbers_of(table, f"{name}_rank")
-    # In descending order of rank, so the last write, which wins, has the lowest rank.
+    # Write in descending order of rank, so that the last write, which stays, has the lowest rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)
     firsts[roots[order]] = order

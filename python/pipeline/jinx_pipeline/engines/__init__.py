@@ -1,1 +1,1 @@
-"""Carries out the decisions of the scheduler; has no policy and knows no operator."""
+"""Carries out the decisions of the scheduler; makes no decisions itself and knows no operators."""

@@ -31,7 +31,7 @@ class Cluster:
     """
 
     def __init__(self, engine: Ray | Literal["local"] = "local") -> None:
-        if engine != "local" and not isinstance(engine, Ray):  # pyright: ignore[reportUnnecessaryIsInstance] - of users
+        if engine != "local" and not isinstance(engine, Ray):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
             raise TypeError(f"engine is 'local' or jp.Ray(...), not {engine!r}")
         self._engine = engine
         self._in_use = Lock()

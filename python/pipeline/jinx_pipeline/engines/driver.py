@@ -24,18 +24,17 @@ from jinx_pipeline.worker.map_work import row_of
 from jinx_pipeline.worker.work import Work
 
 TICK_SECONDS = 0.5
-# The run stops after this many workers died before their first task, unless other workers are alive.
+# The run stops after this many workers have died before their first task, unless other workers are alive.
 _FAILED_STARTS = 5
-# More attempts if a node is short of memory, which may last some minutes.
+# Allow more attempts if a node is short of memory, which may last some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
-# The number of consecutive tasks, and the maximum number of rows of each: if so many fail with an error that the
-# machine may have caused, the machine is to blame. A task with bad rows fails twice, and so do the tasks into which it
-# is divided.
+# If this many tasks in a row, each with at most this many rows, fail with an error that the machine may have caused,
+# the machine is to blame. A task with bad rows fails only twice, and so do the tasks into which it is divided.
 _UNFIT_TASKS, _UNFIT_ROWS = 16, 8
 # The delay after the first failed start, which doubles each time, and its maximum.
 _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
-# If no worker of a pool has started for this long, idle workers of other pools are ended, one a second. Loading large
-# libraries takes less.
+# If no worker of a pool has started for this long, idle workers of other pools are ended, one per second. Even loading
+# large libraries takes less time.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # The next sync waits for this many times the duration of the last, to spend at most a fifth of the time on a slow disk.
 _SECONDS_PER_SYNC_SECOND = 4.0
@@ -63,7 +62,7 @@ class Streams(Protocol):
         ...
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its number in it.
+        """A row that was left out, as its source and the number in it.
 
         Args:
             node: The node that left it out; empty if unknown.
@@ -72,7 +71,7 @@ class Streams(Protocol):
         ...
 
     def counts(self, node: str) -> bool:
-        """Whether rows that a node leaves out count against the limit of the recipe."""
+        """Whether rows that a node leaves out count towards the recipe's limit."""
         ...
 
 
@@ -130,7 +129,7 @@ class Driver:
         self._tasks = TaskGiver(self._scheduler, worker_pool, self._request, self._discard)
         self._failed_starts = self._unfit_tasks = 0
         self._restart_at = self._made_room_at = 0.0
-        # Events of commits, which are reported once the run log is synced.
+        # Commit events, which are reported once the run log is synced.
         self._unreported: list[tuple[str, dict[str, Any]]] = []
         self._report_at = 0.0
         self._last_event_at = time.monotonic()
@@ -156,7 +155,7 @@ class Driver:
                 self._workers.workers.load_work(node_id, work)
 
     def discard(self, nodes: Sequence[str]) -> None:
-        """Drop the committed work of nodes that have not begun, because the rows before them have changed."""
+        """Drop the committed work of nodes that have not begun, because their input rows have changed."""
         before = self._ledger.bad_count
         self._ledger.discard(nodes)
         self._bad += self._ledger.bad_count - before
@@ -232,7 +231,7 @@ class Driver:
         next_time = self._scheduler.next_time()
         now = time.monotonic()
         wait = timeout if next_time is None else min(next_time - now, timeout)
-        # If this time has passed already, the delayed task is waiting for a worker.
+        # If the delay is over, the task is only waiting for a worker.
         wait = wait if wait > 0 else timeout
         if self._unreported:
             wait = min(wait, max(self._report_at - now, 0.0))
@@ -254,7 +253,7 @@ class Driver:
         for kind, facts in events:
             self._observer.event(kind, facts)
 
-    def _report_waiting(self, has_events: bool) -> None:  # noqa: FBT001 - private, with one caller
+    def _report_waiting(self, has_events: bool) -> None:  # noqa: FBT001 - private, and has one caller
         now = time.monotonic()
         if has_events:
             self._last_event_at = now
@@ -272,7 +271,7 @@ class Driver:
                 self._workers.start(pool)
 
     def _make_room(self) -> None:
-        """End an idle worker if a pool starves: it may hold the resources of the pool, or precede it in a queue."""
+        """End an idle worker if a pool starves: it may hold resources of the pool, or be ahead of it in a queue."""
         now = time.monotonic()
         if not self._workers.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return
@@ -285,7 +284,7 @@ class Driver:
             for worker, pool in self._workers.pool_of.items()
             if pool not in starved and worker not in self._workers.assignments and not self._scheduler.waiting(pool)
         ]
-        # Workers that are still starting are ended first: they hold nothing yet.
+        # Workers that are still starting are ended first, because they hold nothing yet.
         idle.sort(key=lambda worker: worker not in self._workers.starting)
         if idle:
             self._observer.event("made room", {"worker": idle[0], "for": starved})
@@ -326,7 +325,7 @@ class Driver:
     def _handle_fatal(self, event: FatalEvent) -> None:
         """Stop the run, unless the task has few rows and not many such tasks have failed in succession."""
         current = self._workers.current(event.worker)
-        if current is not None and current.kill_at is not None:  # a cancelled task
+        if current is not None and current.kill_at is not None:  # the task was cancelled
             self._tasks.end(event.worker, current.lease.attempt)
             discard(current.path)
             return

@@ -28,7 +28,7 @@ class Engine(Protocol):
         ...
 
     def lacks(self, needs: Resources) -> str | None:
-        """A message about what the machines have, if none can hold a worker with these needs; None if one can."""
+        """If no machine can hold a worker with these needs, a message about what the machines have; otherwise None."""
         ...
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> "Engine":
@@ -120,7 +120,7 @@ class _Local:
 
 
 def lacks_memory(options: Options, needs: Resources) -> str | None:
-    """The message if the option `memory` is less than an operator needs; None if it is enough."""
+    """The message if the option `memory` is less than an operator needs; otherwise None."""
     if options.memory is None or needs.memory <= parse_size(options.memory):
         return None
     return f"a worker may use {natural_size(parse_size(options.memory))} (memory): set memory to more"

@@ -1,4 +1,4 @@
-"""Gives tasks to workers, up to one ahead, and takes them back."""
+"""Gives tasks to workers, queues up to one more for each, and takes tasks back."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Lease
 from jinx_pipeline.store.mirror import remove_local, url_of
 
-# A worker that has not left a cancelled task after this long is killed. It checks between batches, and a new worker
-# would have to load its models again.
+# A worker that has not left a cancelled task after this long is killed. The delay is long, because workers check only
+# between batches, and a new worker would have to load its models again.
 _GRACE_SECONDS = 10.0
-# A task that waits in a worker is given to an idle worker when the task before it has taken this long.
+# A queued task is moved from a busy worker to an idle one when the task before it has taken this long.
 _RECALL_SECONDS = 0.2
 
 
@@ -45,7 +45,7 @@ class TaskGiver:
         self._discard = discard
 
     def hand_out(self) -> None:
-        """Give tasks to idle workers, and then a next task to busy ones."""
+        """Give tasks to idle workers, and then queue one more for busy ones."""
         now = time.monotonic()
         for pool, idle in self._workers.idle.items():
             while idle:
@@ -54,18 +54,18 @@ class TaskGiver:
                 if lease is not None:
                     self._assign(worker, lease, now)
                 elif not self._recall(pool, now):
-                    break  # other workers of this pool get no task either
+                    break  # the other workers of this pool get no task either
             if not idle:
                 self._hand_out_ahead(pool, now)
 
     def _hand_out_ahead(self, pool: str, now: float) -> None:
-        """Give next tasks only while every worker of the pool can have one: idle workers take the last tasks."""
+        """Queue tasks only while every worker of the pool can have one, so that the last tasks go to idle workers."""
         surplus = self._scheduler.waiting(pool) - self._workers.count(pool)
         for worker in list(self._workers.single.get(pool, {})):
             if surplus <= 0:
                 return
             current = self._workers.current(worker)
-            # During the last try of a row, no other task must be to blame.
+            # When a row is tried for the last time, no other task may be the cause of a failure.
             if current is None or current.lease.is_last_try or not self._workers.workers.takes_ahead(worker):
                 continue
             lease = self._scheduler.lease(worker, pool, now, is_ahead=True)
@@ -80,7 +80,7 @@ class TaskGiver:
         self._workers.workers.submit(worker, request)
 
     def _recall(self, pool: str, now: float) -> bool:
-        """Take back a task that waits behind a long one, for an idle worker; returns whether there was one."""
+        """Take back a task that is queued behind a long one, for an idle worker; returns whether there was one."""
         for worker in self._workers.double.get(pool, {}):
             current, waiting = self._workers.assignments[worker][:2]
             if waiting.kill_at is None and current.begun is not None and now - current.begun >= _RECALL_SECONDS:
@@ -109,7 +109,7 @@ class TaskGiver:
             self.give_back(self._workers.kill(worker))
 
     def give_back(self, assignments: Sequence[Assignment]) -> None:
-        """Give tasks back to the scheduler without blame; those that are not cancelled go to other workers."""
+        """Give tasks back to the scheduler without counting a failure; those not cancelled go to other workers."""
         for assignment in assignments:
             self._discard(assignment)
             if assignment.kill_at is None:

@@ -83,7 +83,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class FatalEvent:
-    """An error that any other task would get as well, such as a missing package or a full disk.
+    """An error that any other task would also have, such as a missing package or a full disk.
 
     Attributes:
         worker: The worker.
@@ -126,7 +126,7 @@ def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
     """The event for an answer of a `TaskRunner`."""
     kind = answer[0]
     if kind == "ready":
-        return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
+        return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - the answer is kind, process, node
     if kind == "receipt":
         return Finished(worker, answer[1], answer[2])
     if kind == "stopped":

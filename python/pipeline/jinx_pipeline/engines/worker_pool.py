@@ -104,7 +104,7 @@ class WorkerPool:
         return self._busy_counts[pool]
 
     def starved(self, seconds: float) -> list[str]:
-        """Pools all of whose workers are still starting, some of them for longer than this."""
+        """Pools whose workers are all still starting, at least one of them for longer than this."""
         since = time.monotonic() - seconds
         live = {self.pool_of[worker] for worker in self.assignments} | {
             pool for pool, workers in self.idle.items() if workers

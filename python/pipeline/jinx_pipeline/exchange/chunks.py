@@ -22,7 +22,7 @@ def chunk_bounds(count: int) -> Iterator[tuple[int, int]]:
 
 
 class Chunks:
-    """An array in chunks; it can be iterated several times, and is computed each time.
+    """An array in chunks; iterating it computes the chunks, and can be repeated.
 
     Args:
         make: Makes an iterator over the chunks.
@@ -82,7 +82,7 @@ def write_npy(file: IO[bytes], chunks: "Iterable[npt.NDArray[Any]]", dtype: Any 
         chunks: The array.
         dtype: The dtype of the array.
     """
-    # The header has the same length for any length of the array: numpy leaves room for its digits.
+    # The header has the same length for any array length, because numpy reserves room for the digits.
     _write_header(file, 0, dtype)
     count = 0
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Partitions of keys by hash: equal ranges of the 64-bit numbers."""
+"""Partitions of keys by hash: equal ranges of 64-bit numbers."""
 
 from typing import TYPE_CHECKING
 

@@ -30,7 +30,7 @@ from jinx_pipeline.store.mirror import is_remote, read_range, readable, size_of
 POSITION: Final = "position"
 """The column with the place of a key's sample among the samples of its file."""
 
-# The number of bytes of an object that are read first.
+# The number of bytes that are read first from a remote file.
 _FIRST_BYTES: Final = 32_768
 _MAGIC = b"JXKEYS1\n"
 _HEADER = struct.Struct("<8sQQII")
@@ -88,7 +88,7 @@ class KeyFileWriter:
         file.seek(self._offset)
 
     def write(self, table: pa.Table, *, is_sample: bool = False) -> None:
-        """Write the next section; `is_sample` marks sampled keys that are also in other sections."""
+        """Write the next section; `is_sample` marks sampled keys, which other sections contain too."""
         data = pa.py_buffer(b"")
         if table.num_rows:
             (batch,) = table.combine_chunks().to_batches()
@@ -165,7 +165,7 @@ def read_at(descriptor: int, offset: int, size: int) -> bytes:
 
 
 def _reader_of(path: Path, url: str) -> Callable[[int, int], bytes]:
-    """Reads ranges of an object, the first bytes only once: they have the header, the index and the schema."""
+    """Reads ranges of an object; its first bytes, with the header, the index and the schema, are read only once."""
     try:
         end = size_of(path)
         first = read_range(url, 0, min(end, _FIRST_BYTES))
@@ -190,7 +190,7 @@ def _opened(source: KeySource) -> Generator[_OpenKeyFile]:
         yield _OpenKeyFile(source, _reader_of(source, path))
         return
     try:
-        file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115 - closed below
+        file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115 - is closed below
     except FileNotFoundError:
         raise KeyFileError(source, "is missing") from None
     with file:
@@ -211,7 +211,7 @@ class KeyFiles:
         return len(self.sources)
 
     def part(self, first: int, stop: int) -> Self:
-        """Some of the files."""
+        """The files from `first` to before `stop`."""
         return type(self)(self.sources[first:stop])
 
     def headers(self) -> list[Header]:
@@ -244,7 +244,7 @@ class KeyFiles:
 
     @contextmanager
     def held_open(self) -> Generator[Callable[[int], Iterator[tuple[int, pa.Table]]]]:
-        """Keep all files open; yields a function that reads a section as `read` does."""
+        """Keep all files open; yields a function that reads a section like `read` does."""
         with ExitStack() as stack:
             files = [stack.enter_context(_opened(source)) for source in self.sources]
             yield partial(_sections, files, files[0].schema() if files else None)

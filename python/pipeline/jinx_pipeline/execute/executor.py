@@ -52,7 +52,7 @@ class Outputs(Protocol):
 
     @property
     def generations(self) -> Sequence[int]:
-        """How many times each output was written before."""
+        """How many times each output was already written."""
         ...
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
@@ -143,11 +143,11 @@ class Executor:
         self._decisions = Decisions(job.recipe, job.ledger, memory, job.people, self._discard_after)
         self._key_tasks: dict[int, KeyTasks] = {}
         self._keys: dict[int, Keys] = {}
-        # The operators whose keys are being computed, and those whose other dataset the run has written.
+        # The operators whose keys are being computed, and the operators whose other dataset the run has written.
         self._keyed: set[int] = set()
         self._stored: set[int] = set()
         self._has_begun = False
-        # For each node, how many nodes it waits for, and which nodes wait for it.
+        # For each node, the number of nodes that it waits for, and the nodes that wait for it.
         predecessors = {node.id: {stream.node for stream in node.after} for node in graph.nodes}
         self._missing = Counter({node_id: len(ids) for node_id, ids in predecessors.items()})
         self._followers = {
@@ -185,7 +185,7 @@ class Executor:
             self._has_begun = True
             self._begin_sources()
         while finished := self._driver.take_finished():
-            # Results of a node are on disk and reported before other nodes use them.
+            # The results of a node are on disk and reported before other nodes use them.
             self._driver.report()
             for node in finished:
                 self._begin_followers(self._graph[node])
@@ -197,10 +197,10 @@ class Executor:
         self._driver.cancel()
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node of operators: the number of rows that each begins with, by block number."""
+        """The blocks of a node of operators, by block number: the number of rows with which each begins."""
         return self._streams.blocks(node)
 
-    # Called after a node is finished.
+    # Methods that are called when a node is finished.
 
     def _begin_followers(self, node: PlanNode) -> None:
         if node.kind == "map" and node.of_other:
@@ -257,7 +257,7 @@ class Executor:
 
     def _tell_blocks(self, origin: PlanNode, readers: Sequence[PlanNode], blocks: Mapping[int, int]) -> None:
         steps = [*self._graph.sources, *self._graph.barriers()]
-        # After a decision, blocks have other numbers than before it.
+        # A decision renumbers the blocks.
         first = self._job.first_block if len(steps) == 1 else 0
         reads = {stream.node for reader in readers for stream in reader.reads}
         self._progress.blocks(
@@ -268,10 +268,10 @@ class Executor:
             end={reader.id for reader in readers if reader.id not in reads},
         )
 
-    # The dataset that a join adds.
+    # Methods for the dataset that a join adds.
 
     def _begin_other_after(self, place: int, ready: set[int]) -> None:
-        """Begin with the dataset that a join adds, once its keys can be divided and the dataset is there.
+        """Begin reading the dataset that a join adds, once the dataset exists and its keys can be divided.
 
         Args:
             place: The place of the operator in the recipe.
@@ -289,7 +289,7 @@ class Executor:
         self._begin_tasks(node, Tasks(work, {0: 1}, self._manifest_of(node, node.gathers)))
 
     def _begin_stored(self, node: PlanNode) -> None:
-        """Begin with the dataset that the run has written."""
+        """Begin reading the dataset that the run has written."""
         (place,) = node.operators
         (stored,) = self._ledger.parts(node.after[0].node, 0)
         self._partitioned(place).bind(str(self._ledger.directory.parts / stored / "joined.jinx"))
@@ -319,7 +319,7 @@ class Executor:
         for block in self._streams.blocks(node.id):
             failed = [self._streams.named(node.id, row) for row in self._ledger.bad_rows_of(node.id, block)]
             if failed:
-                # The ledger counts bad rows of the input, and these are of another dataset.
+                # The ledger counts bad rows of the input only, and these belong to another dataset.
                 self._ledger.forget(node.id, block)
             bad += failed
         if not bad:
@@ -331,7 +331,7 @@ class Executor:
             f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
         )
 
-    # Tasks over keys, and decisions.
+    # Methods for tasks over keys, and for decisions.
 
     def _begin_merge(self, node: PlanNode) -> None:
         tasks = self._tasks_over_keys(node.operators[0])
@@ -377,13 +377,13 @@ class Executor:
         self._begin_blocks(node, source, _blocks_of(source, ends, self._job.plan.rows_per_block))
 
     def _discard_after(self, node_id: str) -> None:
-        """Drop the work after a decision that is another one than before the input had grown."""
+        """Drop the work after a decision if it differs from the one made before the input grew."""
         nodes = self._graph.depending_on([node_id])
         refuse_rows_in_tables(self._job.recipe, self._ledger, nodes)
         self._driver.discard([node.id for node in nodes])
 
     def _begin_gather(self, node: PlanNode) -> None:
-        """Put streams together that are complete now."""
+        """Combine the streams that are complete now."""
         operator = self._job.recipe.steps[node.operators[0]].operator if node.operators else Gather()
         if not isinstance(operator, Gather):
             raise TypeError(f"{operator.name} puts no streams together")
@@ -403,7 +403,7 @@ class Executor:
 
     def _rows_of(self, stream: Stream) -> int:
         """The number of rows of a finished stream."""
-        if not self._graph[stream.node].reads:  # those of a source or decision are in its blocks, and in no parts
+        if not self._graph[stream.node].reads:  # a source or decision has blocks, not parts
             return sum(self._streams.blocks(stream.node).values())
         return sum(part.rows for part in self._parts_of(stream))
 
@@ -453,7 +453,7 @@ class Executor:
             raise TypeError(f"{operator.name} has no keys in partitions")
         return operator
 
-    # Outputs.
+    # Methods for outputs.
 
     def _begin_output(self, node: PlanNode) -> None:
         last = next(rows for rows in self._graph.outputs() if rows.output == node.output)

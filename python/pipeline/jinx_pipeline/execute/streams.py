@@ -15,7 +15,7 @@ from jinx_pipeline.schedule.task import Task
 
 @dataclass(frozen=True)
 class _Origin:
-    """The blocks of a source or decision, or of a node that has tasks and reads no blocks.
+    """The blocks of a source, of a decision, or of a node that has tasks but reads no blocks.
 
     Attributes:
         source: The rows.
@@ -47,7 +47,7 @@ class StreamTable:
         self._origin_of = {node.id: graph.origin(node.id).id for node in graph.nodes}
 
     def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int], first_row: int = 0) -> None:
-        """Add the blocks of a node that reads no blocks.
+        """Add the blocks of a node that reads no blocks itself.
 
         Args:
             node: The node.
@@ -70,7 +70,7 @@ class StreamTable:
         """The source or decision whose blocks a node reads."""
         return self._origins[self._origin_of[node]].source
 
-    # Methods of `engines.driver.Streams`.
+    # These methods implement `engines.driver.Streams`.
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
         """The rows that a task reads, and the task with its first row counted in them."""

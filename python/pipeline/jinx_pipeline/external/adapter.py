@@ -22,11 +22,11 @@ _HEAD = struct.Struct("<cQ")
 
 
 def main() -> None:
-    """Answer until the parent closes the pipe."""
+    """Answer batches until the parent closes the pipe."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the adapter prints must not be in the answers
+    os.dup2(2, 1)  # what the adapter prints must not mix with the answers
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    # The other modules of this folder would hide packages of their names.
+    # Otherwise, the other modules of this directory would hide packages with the same names.
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
@@ -35,7 +35,7 @@ def main() -> None:
         facts = json.loads(read(requests)[1])
         call = _loaded(sys.argv[1], sys.argv[2])(facts["options"], facts["device"])
         schema: Any = pa.ipc.read_schema(pa.BufferReader(bytes.fromhex(facts["schema"])))
-    except BaseException as error:  # noqa: BLE001 - the parent is told
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         write(answers, FATAL, _told(error))
         return
     write(answers, READY, b"")
@@ -50,7 +50,7 @@ def main() -> None:
             with pa.ipc.new_stream(sink, schema) as stream:
                 stream.write_table(found)
             write(answers, ANSWER, sink.getvalue())
-        except Exception as error:  # noqa: BLE001 - the parent is told
+        except Exception as error:  # noqa: BLE001 - reported to the parent
             write(answers, ROW_ERROR, _told(error))
 
 
@@ -72,7 +72,7 @@ def write(file: BinaryIO | IO[bytes], kind: bytes, content: Any) -> None:
 
 
 def _loaded(path: str, name: str) -> Any:
-    """The function of a file, whose directory is where it imports from."""
+    """The function in a file; the file's directory is on its import path."""
     spec: Any = spec_from_file_location("jinx_adapter", path)
     module = module_from_spec(spec)
     sys.modules["jinx_adapter"] = module
@@ -89,7 +89,7 @@ def _told(error: BaseException) -> bytes:
 
 
 def _end_with(parent: int) -> None:
-    """End when the parent is gone, even if the adapter hangs."""
+    """End this process when the parent is gone, even if the adapter hangs."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

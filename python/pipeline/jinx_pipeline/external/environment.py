@@ -35,7 +35,7 @@ def python_of(env: str) -> Path:
 
 
 def refuse_to_install(requirements: Sequence[str]) -> None:
-    """Refuse packages that are not there and must not, or cannot, be installed.
+    """Refuse packages that are missing and must not, or cannot, be installed.
 
     Raises:
         ExternalError: Installing is not allowed, or uv is missing.
@@ -65,7 +65,7 @@ def installed(requirements: Sequence[str]) -> Path:
     uv = str(shutil.which("uv"))
     directory.parent.mkdir(parents=True, exist_ok=True)
     with (directory.parent / f"{directory.name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers of this node wait
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers on this node wait here
         if not done.exists():
             shutil.rmtree(directory, ignore_errors=True)
             _run([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
@@ -75,7 +75,7 @@ def installed(requirements: Sequence[str]) -> Path:
 
 
 def _directory(requirements: Sequence[str]) -> Path:
-    """The directory of an environment with packages."""
+    """The directory of the environment with these packages."""
     base = os.environ.get("XDG_CACHE_HOME")
     cache = Path(base) if base else Path.home() / ".cache"
     digest = sha256("\0".join([sys.version, *sorted(requirements)]).encode()).hexdigest()
@@ -84,7 +84,7 @@ def _directory(requirements: Sequence[str]) -> Path:
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user allows it
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - allowed by the user
     except OSError as error:
         raise ExternalError(f"{command[0]} cannot be run: {error}") from error
     if done.returncode:

@@ -1,4 +1,4 @@
-"""A child process that runs an adapter in another environment, and is asked about batches."""
+"""A child process that runs an adapter in another environment, and answers batches."""
 
 import json
 import subprocess
@@ -88,7 +88,7 @@ class Adapter:
         python = installed(self._requirements) if self._env is None else python_of(self._env)
         command = [str(python), "-u", adapter.__file__, *self._command]
         try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the recipe names it
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - from the recipe
         except OSError as error:
             raise ExternalError(f"{python} cannot be run: {error}") from error
         finalize(self, _ended, process)

@@ -59,7 +59,7 @@ def _duplicates(operator: Any, files: SignatureFiles) -> Decision:
 
 @contextmanager
 def _operator_named(operator: Operator) -> Generator[None]:
-    """Name the operator in its errors, except in errors of the machine and errors that name it already."""
+    """Name the operator in its errors, except in errors of the machine and errors that already name it."""
     try:
         yield
     except (OSError, MemoryError):

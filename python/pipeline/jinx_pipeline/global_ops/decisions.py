@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _PAIR = ("later", "first")
-# The files of a decision: their names are that of its node with these endings.
+# The suffixes of a decision's files, whose names are the name of its node.
 _ORDER, _BOUNDS, _KEYS = "npy", "bounds.npy", "keys.npy"
 
 
@@ -66,8 +66,8 @@ class Decisions:
         if settled is None:
             operator = self.recipe.steps[place].operator
             if isinstance(operator, Partitioned):
-                # The number is recorded, because finished tasks of an earlier process used it, even if the memory
-                # differs now.
+                # Record the number, because finished tasks of an earlier process used it, even if the available memory
+                # is different now.
                 max_keys = operator.keys_at_once(self.memory)
                 settled = Partitions(node, operator.partitions(rows, max_keys), max_keys)
                 self.ledger.record(settled)
@@ -78,7 +78,7 @@ class Decisions:
     def after(
         self, node: str, place: int, rows: Source, keys: Keys | None, looks: Sequence[Path]
     ) -> tuple[Source, list[int]]:
-        """The rows after a decision, or groups of them; and the `ends` of the decision.
+        """The rows, or groups of rows, after a decision; and the decision's `ends`.
 
         Args:
             node: The node that decides.
@@ -133,7 +133,7 @@ class Decisions:
             node,
             place,
             files,
-            # If an operator edits samples after the decision, it counts the remaining rows.
+            # If an operator edits samples after the decision, that operator counts the remaining rows.
             rows - rows_out if is_edited else rows,
             0 if is_edited else rows_out,
             time.perf_counter() - started,
@@ -150,7 +150,7 @@ class Decisions:
         return decided
 
     def _ends(self, node: str, length: int, files: Mapping[str, str]) -> list[int]:
-        """The `ends` of a decision; the work after an earlier decision is dropped unless this one only adds to it.
+        """The `ends` of a decision; the work after an earlier decision is dropped, unless this one only adds to it.
 
         Args:
             node: The node that decides.
@@ -204,7 +204,7 @@ class Decisions:
         files: dict[str, str],
         dtype: Any = np.int64,
     ) -> int:
-        """Write a file of a decision, and add its digest to `files`; returns how many numbers it has."""
+        """Write a file of a decision, and add its digest to `files`; returns the number of values."""
         path = self.ledger.decision_path(node, ending)
         count = publish_order(path, chunks, dtype)
         files[path.name] = _digest(np.load(path, mmap_mode="r"))
@@ -219,7 +219,7 @@ class Decisions:
 
 
 def _id_of(source: OpenSource, row: int) -> str:
-    """The id of a row, as other examples have it: not the number of the row, if earlier operators have dropped some."""
+    """The id of a row as other examples show it: not its number, if earlier operators have dropped rows."""
     if source.bounds is not None:
         return str(row)
     part = source.slice(row, 1)
@@ -227,12 +227,12 @@ def _id_of(source: OpenSource, row: int) -> str:
 
 
 def _by_ending(files: Mapping[str, str]) -> dict[str, str]:
-    """The digests of the files of a decision by the endings of their names."""
+    """The digests of a decision's files, by the suffixes of their names."""
     return {name.partition(".")[2]: digest for name, digest in files.items()}
 
 
 def _named(files: Mapping[str, str], ending: str) -> str:
-    """The name of the file of a decision with an ending."""
+    """The name of a decision's file with this suffix."""
     return next(name for name in files if name.partition(".")[2] == ending)
 
 

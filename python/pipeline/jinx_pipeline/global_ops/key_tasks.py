@@ -1,4 +1,4 @@
-"""The tasks over the keys of one operator: merges of key files, if they help, and looks."""
+"""The tasks over the keys of one operator: merges of key files, if worthwhile, and looks."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -31,7 +31,7 @@ class KeyTasks:
         self._operator = operator
         self._place = place
         self._files, self._other = key_files(parts), key_files(other_parts)
-        # Temporary files go to the directory of the parts.
+        # Temporary files are in the directory of the parts.
         self._folder = str(parts[0].parent)
         self._division = divide(
             self._files,
@@ -42,7 +42,7 @@ class KeyTasks:
         )
 
     def merge(self, *, of_other: bool) -> MergeKeysWork | None:
-        """The merge of key files; None if they are read without a merge."""
+        """The merge of key files; None if they are read without merging."""
         division = self._division
         runs = division.other_runs if of_other else division.runs
         if not runs:
@@ -53,7 +53,7 @@ class KeyTasks:
         return MergeKeysWork(operator, self._place, self._other, division, runs, self._edges)
 
     def keys(self, merged: Sequence[Path], merged_other: Sequence[Path]) -> Keys:
-        """The keys for the looks.
+        """The keys for the looks at partitions.
 
         Args:
             merged: The merged key files, if there were merges.
@@ -64,7 +64,7 @@ class KeyTasks:
         return Keys(KeyFiles(merged), self._division, self._folder, KeyFiles(merged_other))
 
     def look(self, keys: Keys) -> LookWork:
-        """The looks over all keys."""
+        """The tasks that look at all keys, one partition each."""
         return LookWork(self._operator, self._place, keys)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Work over the keys of all rows: looks at partitions, and merges of key files before them."""
+"""Work over the keys of all rows: tasks that look at partitions, and merges of key files before them."""
 
 import time
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from jinx_pipeline.worker.work import WorkerState
 
 @dataclass(frozen=True)
 class KeyWork(ABC):
-    """Tasks over keys; each task is a row of the node, and none can be left out.
+    """Tasks over keys; each task counts as a row of the node, and none can be left out.
 
     Attributes:
         operator: The operator that the keys belong to.
@@ -87,7 +87,7 @@ class LookWork(KeyWork):
         return self.keys.looks
 
     def write(self, file: IO[bytes], number: int) -> None:
-        """Write the result of a look, as Arrow IPC."""
+        """Write the result of the operator's `look` as Arrow IPC."""
         table = self.operator.look(self.keys, number).combine_chunks()
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)

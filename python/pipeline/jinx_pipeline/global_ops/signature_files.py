@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from jinx_pipeline.store.mirror import fetched
 
-# How many files stay mapped, because they are read several times.
+# The number of files that stay mapped, because they are read several times.
 _OPEN_FILES = 500
 
 

@@ -1,1 +1,1 @@
-"""Language models behind OpenAI-compatible URLs: the client, kept answers, prompts, and answers by JSON Schema."""
+"""Language models behind OpenAI-compatible URLs: the client, stored answers, prompts, and answers by JSON Schema."""

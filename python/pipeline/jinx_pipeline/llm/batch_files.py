@@ -20,7 +20,7 @@ REQUESTS, ANSWERS, KEPT, WAITING = "requests", "answers", "kept", "waiting"
 WAITS: Final = "the request waits for its answer"
 """The error of a sample whose requests are collected."""
 
-# What OpenAI takes in one file, with room for the line that reaches it.
+# OpenAI's limits for one file, less some room: the last line may exceed the limit.
 _MAX_LINES, _MAX_BYTES = 50_000, 190_000_000
 _KEY_DIGITS: Final = 32
 
@@ -59,7 +59,7 @@ class Waiting:
         self._lock = Lock()
 
     def add(self, requests: Mapping[bytes, bytes], url: str) -> None:
-        """Add requests, by digest, for a URL."""
+        """Add requests to a URL, by digest."""
         lines = [
             b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}\n' % (key.hex().encode(), _path(url), body)
             for key, body in requests.items()
@@ -83,14 +83,14 @@ os.register_at_fork(after_in_child=waiting_in.cache_clear)
 
 
 def _path(url: str) -> bytes:
-    """The path of a URL from its version on, as the Batch API wants it: `/v1/chat/completions`."""
+    """The path of a URL from its version on, as the Batch API requires: `/v1/chat/completions`."""
     path = urlsplit(url).path
     at = path.find("/v1/")
     return (path[at:] if at >= 0 else path).encode()
 
 
 def gathered(folder: Path) -> int:
-    """Put the requests of all processes into files that the Batch API takes; returns their number."""
+    """Put the requests of all processes into files that the Batch API accepts; returns their number."""
     target = folder / REQUESTS
     target.mkdir(parents=True, exist_ok=True)
     for old in target.glob("requests-*.jsonl"):
@@ -125,7 +125,7 @@ def _lines(folder: Path) -> Iterator[bytes]:
 
 
 def answers_in(paths: Iterable[Path]) -> Iterator[BatchAnswer]:
-    """The answers in files; lines that are none are answers with a problem and an empty key.
+    """The answers in files; a line without an answer gives a problem and an empty key.
 
     Args:
         paths: The files that the service made: of answers, or of errors.

@@ -1,4 +1,4 @@
-"""The client for chat completions: concurrent requests, retries, budgets, and answers that are kept."""
+"""The client for chat completions: concurrent requests, retries, budgets, and stored answers."""
 
 import asyncio
 import os
@@ -25,19 +25,19 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
 
-# A failed request is not sent again for this long: when one has failed, the rows of a batch are tried again in halves.
+# A failed request is not sent again for this long: after a failure, the rows of a batch are tried again in halves.
 _FAILED_SECONDS: Final = 300.0
 _MAX_FAILED: Final = 10_000
-# The wait before the second try, which doubles, and its limit.
+# The delay before the second attempt, which doubles each time, and its maximum.
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0
 # The longest pause after a request without an answer, as a share of its time limit.
 _LATE_SHARE: Final = 0.1
-# With a budget, the interval for reading what other processes have spent.
+# With a budget, how often to read what other processes have spent.
 _LOOK_SECONDS: Final = 1.0
 _TICK: Final = 0.02
 _MAX_UNREACHABLE: Final = 3
 _CHARACTERS_A_TOKEN: Final = 4
-# Requests that are handed to the event loop at once.
+# The number of requests that are handed to the event loop at once.
 _PART: Final = 16
 
 
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def data(self) -> bytes:
-        """The body as JSON, in the order of its fields: a model writes those of a schema in their order."""
+        """The body as JSON, with its fields in order: a model answers in the order of the schema."""
         return msgspec.json.encode(self.body)
 
     @property
@@ -124,7 +124,7 @@ class Client:
     def _unanswered(
         self, requests: Iterable[Request], keys: list[bytes], replies: "dict[bytes, Reply | AnswerError]"
     ) -> "Iterator[_Wanted]":
-        """The different requests to be sent.
+        """The different requests that must be sent.
 
         Args:
             requests: All requests.
@@ -147,7 +147,7 @@ class Client:
                 yield _Wanted(key, request, data)
 
     def _answers(self, service: Service, wanted: "Iterator[_Wanted]") -> "dict[bytes, Reply | AnswerError]":
-        """Send requests while the next ones are made, and wait for their replies."""
+        """Send requests while later ones are being prepared, and wait for the replies."""
         if not (first := list(islice(wanted, _PART))):
             return {}
         work = _Round(self, service, self._pace(service), service.key())
@@ -175,7 +175,7 @@ class Client:
         return self._paces.setdefault(key, Pace(settings.concurrency, settings.seconds))
 
     def keep(self, key: bytes, answer: dict[str, Any], request: Request, service: Service) -> Reply:
-        """Keep an answer that has arrived."""
+        """Store an answer that has arrived."""
         tokens = _tokens(answer, request)
         facts = {"model": service.model, **request.facts, "estimated": "usage" not in answer}
         if self._files is None:
@@ -186,7 +186,7 @@ class Client:
         return _reply(answer, facts, was_kept=False, tokens=tokens)
 
     def take(self, answer: BatchAnswer, service: Service) -> bool:
-        """Keep an answer of a batch, unless it is kept already; returns whether it was new."""
+        """Store an answer from a batch, unless it is already stored; returns whether it was new."""
         if answer.body is None or self._kept(answer.key) is not None:
             return False
         self.keep(answer.key, answer.body, Request({"messages": []}, {"batch": True}), service)
@@ -217,7 +217,7 @@ class _Wanted(NamedTuple):
 
 
 def _waiting(service: Service, requests: Mapping[bytes, bytes]) -> "dict[bytes, Reply | AnswerError]":
-    """Note requests for the Batch API, which are not sent now.
+    """Record requests for the Batch API, which are not sent now.
 
     Raises:
         PendingError: They are not collected now.
@@ -246,16 +246,16 @@ class _Round:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is sent."""
+        """Whether nothing more will be sent."""
         return self._stopped is not None
 
     def add(self, part: Iterable[_Wanted]) -> None:
-        """Send requests, as soon as the pace allows."""
+        """Send requests as soon as the pace allows."""
         for wanted in part:
             self._tasks[wanted.key] = asyncio.create_task(self._ask(wanted))
 
     def close(self) -> None:
-        """Note that all requests were added."""
+        """Record that all requests have been added."""
         self._all_added.set()
 
     async def replies(self) -> "dict[bytes, Reply | AnswerError]":
@@ -298,22 +298,22 @@ class _Round:
                 self._pace.leave(time.monotonic() - started)
                 try:
                     return self._client.keep(digest, answer, request, self._service)
-                except OSError as error:  # such as a full disk: no other answer could be kept
+                except OSError as error:  # for example, the disk is full: no other answer could be stored
                     self._stop(error)
                     break
             finally:
                 self._sent -= 1
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ends.wait(), pause)
-        return AnswerError("not sent")  # `ask_all` raises why
+        return AnswerError("not sent")  # `ask_all` raises the reason
 
     def _stop(self, error: Exception) -> None:
-        """Send nothing more; requests under way are waited for."""
+        """Send nothing more; requests in progress are still awaited."""
         self._stopped = self._stopped or error
         self._ends.set()
 
     async def _may_send(self) -> bool:
-        """Wait until the budget allows another request; False if nothing more is sent."""
+        """Wait until the budget allows another request; False if nothing more will be sent."""
         while self._stopped is None and self._settings.has_budget:
             now = time.monotonic()
             is_due = now > self._looked + _LOOK_SECONDS
@@ -324,11 +324,11 @@ class _Round:
                     break
             except BudgetError as error:
                 self._stop(error)
-            await asyncio.sleep(_TICK)  # requests under way may use up the budget
+            await asyncio.sleep(_TICK)  # requests in progress may use up the budget
         return self._stopped is None
 
     def _after(self, failure: FailedError, tries: int, waited: float) -> tuple[int, float, AnswerError | None]:
-        """How to go on after a failed request: the tries and waits so far, and the error if it is not sent again."""
+        """What to do after a failed request: the attempts and waits so far, and the error if it is not sent again."""
         text = f"{self._service.url}: {failure}"
         if isinstance(failure, RefusedError):
             if not failure.concerns_all_rows:
@@ -350,14 +350,14 @@ def _pause(failure: FailedError, tries: int, time_limit: float) -> float:
     After the time limit they are few: the request has waited for long, and `Pace` has fewer under way if many are late.
     """
     if failure.retry_after is not None:
-        return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
+        return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not used for security
     if failure.is_late:
         return min(_LATE_SHARE * time_limit, _MAX_PAUSE) * random.uniform(0.0, 1.0)  # noqa: S311
     return min(_FIRST_PAUSE * 2 ** (tries - 1), _MAX_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
 
 
 def estimated_tokens(value: Any) -> int:
-    """An estimate of the number of tokens in a message or text: one for four characters, more for other scripts."""
+    """An estimate of the tokens in a message or text: one per four characters, more in other scripts."""
     if isinstance(value, str):
         return 0 if value.startswith("data:") else -(-len(value.encode()) // _CHARACTERS_A_TOKEN)
     if isinstance(value, Mapping):
@@ -389,7 +389,7 @@ def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """The text of the first choice; of a refusal, nothing."""
+    """The text of the first choice; empty for a refusal."""
     message: Any = _choice(answer).get("message")
     content: Any = message.get("content") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if isinstance(content, list):
@@ -407,10 +407,10 @@ _OF_CONTEXT: WeakKeyDictionary[Context, Client] = WeakKeyDictionary()
 
 
 def client_for(ctx: Context, folder: str | None) -> Client:
-    """The client for the answers of a run, or of another directory; without both, they are kept with the context."""
+    """The client for the answers of a run or of another directory; without either, the context keeps the answers."""
     directory = ctx.answers_dir if folder is None else Path(folder).absolute()
     return _OF_CONTEXT.setdefault(ctx, Client(None)) if directory is None else client_of(directory)
 
 
-# A forked process must not write to the files of its parent.
+# A forked process must not write to its parent's files.
 os.register_at_fork(after_in_child=client_of.cache_clear)

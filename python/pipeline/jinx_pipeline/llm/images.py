@@ -36,7 +36,7 @@ def data_url(medium: "Media", max_side: int, max_bytes: int) -> str:
 
 
 def picture_url(image: "Image", max_side: int, max_bytes: int) -> str:
-    """A picture as the data URL of a JPEG, made smaller where it must be.
+    """A picture as the data URL of a JPEG, reduced in size if necessary.
 
     Args:
         image: The picture, which is not changed.
@@ -46,7 +46,7 @@ def picture_url(image: "Image", max_side: int, max_bytes: int) -> str:
     Raises:
         ValueError: It cannot be made small enough.
     """
-    small: Any = image.convert("RGB")  # a copy, unlike `image` itself, which others share
+    small: Any = image.convert("RGB")  # a copy: `image` itself is shared
     if small is image:
         small = image.copy()
     side = max_side

@@ -1,30 +1,32 @@
-"""How many requests may be under way at once: as many as the service takes without refusals or long latency."""
+"""How many requests may run concurrently: as many as the service handles without refusals or high latency."""
 
 import asyncio
 import math
 from collections import deque
 from typing import Final
 
-# So many of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
+# This share of requests may be refused or time out: a service that limits its rate refuses some even at its best pace.
 _REFUSED_SHARE: Final = 0.3
-# Latency grows with the number of requests, which a GPU batches, so it alone is no reason for fewer of them: a sudden
-# growth is, and one that comes near the time-out.
+# Latency grows with the number of requests, because a GPU batches them; that alone is no reason to send fewer. Send
+# fewer if latency grows by this factor, or comes this close to the time limit.
 _TOLERANCE: Final = 4.0
 _SHARE_OF_TIME_LIMIT: Final = 0.75
-# How much longer answers take if the service works on them in turn, rather than all at once.
+# How much longer answers take if the service processes requests one after another instead of all at once.
 _IN_TURN: Final = 1.5
-# How much the number grows in a round after the service has slowed down once, and what at least remains of it at a cut.
+# How much the limit grows per round after the service has slowed down once, and the smallest share of it that a cut
+# leaves.
 _GROWTH: Final = 0.1
 _LEAST_CUT: Final = 0.25
-# Requests under way in the first round. A service that takes fewer refuses the others at once, which costs little.
+# The number of concurrent requests in the first round. A service that allows fewer refuses the others at once, which
+# costs little.
 _FIRST: Final = 128
 _MIN_SAMPLES: Final = 32
-# The number of answers over which the latency now, and the usual one, are averaged.
+# The numbers of answers over which the recent latency and the usual latency are averaged.
 _RECENT, _USUAL = 20, 2000
 
 
 class Pace:
-    """A semaphore whose size adapts: it doubles in each round until the service slows down, then it probes carefully.
+    """A semaphore with an adaptive size: it doubles in each round until the service slows down, then grows carefully.
 
     Args:
         most: The most requests under way at once.
@@ -42,7 +44,7 @@ class Pace:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_starting = True
         self._outcomes = self._refused = self._answers = 0
-        self._sent_before = 0  # requests that were under way at the last cut, which say nothing about the number now
+        self._sent_before = 0  # requests in progress at the last cut: they say nothing about the current limit
         self._usual = self._recent = 0.0
         self._least = math.inf
 
@@ -84,7 +86,7 @@ class Pace:
         self._wake()
 
     def withdraw(self) -> None:
-        """Record that a request that had its turn is not sent."""
+        """Record that a request that was let in will not be sent."""
         self._under_way -= 1
         self._wake()
 
@@ -97,10 +99,11 @@ class Pace:
 
     def _grow(self) -> None:
         if self._recent > max(self._slow / 2, _IN_TURN * self._least):
-            self._is_starting = False  # many more might time out
+            self._is_starting = False  # otherwise many more might time out
         if self._is_too_slow():
             return
-        # While it starts, so many more that the next answers come in time even if the service works on them in turn.
+        # At the start, add as many requests as still get their answers in time if the service processes them one after
+        # another.
         fast = min(max(self._slow / self._recent - 1.0, _GROWTH), 1.0)
         step = fast if self._is_starting else max(_GROWTH, 1.0 / self.limit)
         self.limit = min(self.limit + step, float(self.most))
@@ -109,7 +112,7 @@ class Pace:
         return self._recent > min(_TOLERANCE * self._usual, self._slow)
 
     def _judge(self) -> None:
-        """Look at the requests since the last look, about as many as are under way at once."""
+        """Evaluate the requests since the last evaluation, about as many as run concurrently."""
         if self._refused > _REFUSED_SHARE * self._outcomes:
             self._shrink(max(1.0 - self._refused / self._outcomes, _LEAST_CUT))
         elif self._is_too_slow():

@@ -1,4 +1,4 @@
-"""Sends a request to a service, and says what went wrong; nothing of the key is in a message or an answer."""
+"""Sends a request to a service, and describes errors; the key never appears in a message or an answer."""
 
 import asyncio
 import atexit
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_BYTES: Final = 16 << 20
-# Statuses that concern all requests: the key or the address is wrong, or the account has no money.
+# Statuses that concern all requests: the key or the URL is wrong, or the account has no credit.
 _REFUSE_ALL: Final = frozenset({401, 402, 403, 404, 405})
-# 529 says that a service is overloaded.
+# 529 means that the service is overloaded.
 _BUSY: Final = BUSY_STATUSES | {529}
 _PASSING: Final = frozenset({408, 409, 425})
 _CLOSE_SECONDS: Final = 5.0
@@ -35,7 +35,7 @@ _QUOTA: Final = ("insufficient_quota", "billing_hard_limit_reached")
 
 
 class FailedError(Exception):
-    """Raised when a request gets no answer; it may be sent again.
+    """Raised if a request gets no answer; it may be sent again.
 
     Attributes:
         retry_after: The seconds that the service asks to wait; None if it does not ask.
@@ -58,12 +58,12 @@ class FailedError(Exception):
 
     @property
     def is_overload(self) -> bool:
-        """Whether the service may have too many requests."""
+        """Whether the error shows that the service may have too many requests."""
         return self.is_late or self.retry_after is not None
 
 
 class RefusedError(FailedError):
-    """Raised when the service refuses the request, and would refuse it again.
+    """Raised if the service refuses the request, and would refuse it again.
 
     Attributes:
         concerns_all_rows: Whether it would refuse every request.
@@ -80,7 +80,7 @@ def _aiohttp() -> Any:
 
 
 class _Connections:
-    """An event loop in a thread, and its connections, for all clients of this process.
+    """An event loop in a thread, with connections that all clients of this process share.
 
     The thread is its own because a notebook has a loop in its main thread.
     """
@@ -126,12 +126,12 @@ def _connections() -> _Connections:
     return connections
 
 
-# A forked process has no thread, and must not share the connections of its parent.
+# A forked process has no event loop thread, and must not share its parent's connections.
 os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
 def start(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Start a coroutine that posts, in the thread of the event loop."""
+    """Start a coroutine that posts a request, in the thread of the event loop."""
     return asyncio.run_coroutine_threadsafe(work, _connections().loop)
 
 
@@ -167,7 +167,7 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
         raise FailedError(_shown(str(error), key), is_unreachable=True) from None
     except (aiohttp.ClientError, OSError) as error:
         raise FailedError(_shown(str(error) or type(error).__name__, key)) from None
-    except ValueError as error:  # of a URL or header that aiohttp does not take
+    except ValueError as error:  # aiohttp rejects a URL or header
         raise RefusedError(_shown(str(error), key), concerns_all_rows=True) from None
     if key is not None:
         body = body.replace(key.encode(), b"[key]")
@@ -226,7 +226,7 @@ def _answer(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]
 
 @lru_cache(maxsize=64)
 def _proxy(url: str) -> str | None:
-    """The proxy of the environment for a URL."""
+    """The proxy for a URL, from the environment."""
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme)
     return None if proxy is None or proxy_bypass(parts.hostname or "") else proxy

@@ -24,7 +24,7 @@ class BudgetError(RuntimeError):
 
 @dataclass(frozen=True)
 class Settings:
-    """How a service is asked; none of this changes an answer.
+    """How a service is called; none of this changes an answer.
 
     Attributes:
         key_variable: The environment variable with the key; None: `OPENAI_API_KEY`, if it is set.
@@ -57,7 +57,7 @@ class Settings:
     collect: bool = False
 
     def __post_init__(self) -> None:
-        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - two prices, as the message says
+        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - the message explains the two prices
             raise ValueError("prices is a list of two numbers: of a million tokens of prompts, and of answers")
         if self.max_money is not None and self.prices is None:
             raise ValueError("max_money needs prices")
@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def directory(self) -> str | None:
-        """The directory of answers; None for that of the run."""
+        """The directory of answers; None for the directory of the run."""
         return self.answers if self.answers or self.batch is None else f"{self.batch}/{KEPT}"
 
     @property
@@ -81,7 +81,7 @@ class Settings:
         )
 
     def has_room(self, spent: Spent, under_way: int) -> bool:
-        """Whether the budget allows another request besides those under way.
+        """Whether the budget allows another request in addition to those in progress.
 
         Args:
             spent: What the answers so far have cost.
@@ -110,7 +110,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Service:
-    """A service.
+    """A service that answers chat requests.
 
     Attributes:
         model: The name of the model.

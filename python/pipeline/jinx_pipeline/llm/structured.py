@@ -1,4 +1,4 @@
-"""Reads answers that are to be JSON of a schema; what does not fit is said, never guessed."""
+"""Reads answers that should be JSON of a schema; what does not fit is reported, never guessed."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jinx_pipeline.optional import require
 
-# Reasoning models may begin with their thoughts.
+# The output of a reasoning model may begin with its thoughts.
 _THOUGHTS: Final = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
 MAX_CHARACTERS: Final = 500_000
@@ -21,7 +21,7 @@ _STRICT_KEYWORDS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Parsed:
-    """An answer as it was understood.
+    """An answer, as far as it was understood.
 
     Attributes:
         value: The value; None if the answer was not understood.
@@ -40,7 +40,7 @@ class Parsed:
 
 
 class Form:
-    """The form of answers.
+    """The expected form of answers.
 
     Args:
         schema: A JSON Schema.
@@ -59,7 +59,7 @@ class Form:
         self._validator = validators.Draft202012Validator(schema)
 
     def parsed(self, text: str, finish: str = "stop") -> Parsed:
-        """An answer, understood or not.
+        """The parsed answer, understood or not.
 
         Args:
             text: The answer.
@@ -121,7 +121,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
 
 
 def _sent(schema: Any) -> Any:
-    """The schema without `minLength`, which may be the name of a property."""
+    """The schema without the keyword `minLength`, which may also be the name of a property."""
     if not isinstance(schema, Mapping):
         return schema
     sent: dict[str, Any] = {name: part for name, part in schema.items() if name != "minLength"}  # pyright: ignore[reportUnknownVariableType]

@@ -1,1 +1,1 @@
-"""The service for language models, by the Model Context Protocol."""
+"""The service for language models, which uses the Model Context Protocol."""

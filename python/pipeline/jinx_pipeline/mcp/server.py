@@ -1,4 +1,4 @@
-"""The tools: eight that read and plan, and one that writes, which asks the user first."""
+"""The tools: eight that read and plan, and one that writes, for which the user is asked first."""
 
 import logging
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def mcp_server(place: Workplace, *, may_write: bool) -> MCPServer:
 
 
 def _reporting(tool: F) -> F:
-    """The tool, whose expected errors reach the model as they are."""
+    """The tool, with expected errors passed to the model unchanged."""
 
     @wraps(tool)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -76,11 +76,11 @@ def _reporting(tool: F) -> F:
         except _EXPECTED as error:
             raise ToolError(str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)) from None
 
-    return call  # pyright: ignore[reportReturnType] - the same signature
+    return call  # pyright: ignore[reportReturnType] - has the same signature
 
 
 class _Tools:
-    """The tools that read; the docstrings are what the model is told."""
+    """The tools that read; the model is shown their docstrings."""
 
     def __init__(self, place: Workplace) -> None:
         self._place = place

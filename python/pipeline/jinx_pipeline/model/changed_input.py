@@ -2,7 +2,7 @@
 
 
 class ChangedInputError(RuntimeError):
-    """Raised when an input has changed since the run began; the message says which, and the remedy.
+    """Raised if an input has changed since the run began; the message says which one, and what to do.
 
     Attributes:
         concerns_all_rows: True, so that the run stops.

@@ -1,4 +1,4 @@
-"""Error messages as text that can be stored: user exceptions may contain anything, and `str` of them may fail."""
+"""Error messages as text that can be stored: a user's exception may contain anything, and its `str` may fail."""
 
 import traceback
 

@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that is in no output because something failed on it.
+    """A row that is in no output because an operation on it failed.
 
     Attributes:
         row: The number of the row in its source, from 0; unreadable rows count too. In the run log, its number among

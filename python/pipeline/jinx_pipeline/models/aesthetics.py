@@ -1,4 +1,4 @@
-"""Aesthetics scores of pictures by LAION's predictors: a vision tower of CLIP and a small head."""
+"""Aesthetics scores of pictures from LAION's predictors: CLIP's vision tower with a small head."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ AESTHETICS: Final = Expected("an aesthetics predictor", _CLASSES, ("images",))
 DEFAULT_AESTHETICS: Final = Model(path="shunk031/aesthetics-predictor-v2-sac-logos-ava1-l14-linearMSE")
 """The model of Data-Juicer's operators."""
 
-# The predictors give 0 to 10.
+# The predictors return scores from 0 to 10.
 _SCALE: Final = 10
 
 
@@ -52,7 +52,7 @@ def aesthetics(
 
 
 def _head(model: Model, *, is_rectified: bool) -> Any:
-    """The layers after the embedding, of the weights `predictor` or `layers.0`, `layers.2`, ..."""
+    """The layers after the embedding, from the weights `predictor` or `layers.0`, `layers.2`, ..."""
     torch = require("torch", extra="model", what="A model")
     weights = stored_weights(model, ("predictor.", "layers."))
     names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]

@@ -1,4 +1,4 @@
-"""The age and gender of voices by Wav2Vec2 with two heads, as audEERING publishes it."""
+"""The age and gender of voices, from Wav2Vec2 with two heads as published by audEERING."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ AGE_AND_GENDER: Final = Expected(
 DEFAULT_AGE_AND_GENDER: Final = Model(path="audeering/wav2vec2-large-robust-24-ft-age-gender")
 """The model of Data-Juicer's operator."""
 
-# The model gives a share of 100 years.
+# The model returns the age divided by 100 years.
 _YEARS: Final = 100
 
 
@@ -78,7 +78,7 @@ def voices(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context)
 
         found: list[Any] = []
         with loaded.inference():
-            # Sounds of other lengths are not padded: the model has no mask.
+            # Only sounds of the same length are batched, because the model has no mask for padding.
             for _, equal in groupby(batch, key=len):
                 states = loaded.network(loaded.on_device(torch.stack(list(equal)))).last_hidden_state.mean(dim=1)
                 ages = loaded.network.age_head(states).float() * _YEARS
@@ -94,7 +94,7 @@ def voices(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context)
 
 
 def _head(model: Model, name: str, count: int) -> Any:
-    """The head of the weights `{name}.dense` and `{name}.out_proj`."""
+    """The head made of the weights `{name}.dense` and `{name}.out_proj`."""
     torch = require("torch", extra="model", what="A model")
     weights = stored_weights(model, (f"{name}.",))
     layers: list[Any] = []

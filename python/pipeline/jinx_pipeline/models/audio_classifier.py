@@ -1,4 +1,4 @@
-"""Classes of sounds by models that classify audio."""
+"""Classes of sounds, from audio classification models."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -54,7 +54,7 @@ def labels_of(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Conte
         import torch
 
         with loaded.inference():
-            # Sounds of other lengths are not padded: some models have no mask.
+            # Only sounds of the same length are batched, because some models have no mask for padding.
             found = [
                 loaded.network(loaded.on_device(torch.stack(list(equal)))).logits.argmax(dim=-1)
                 for _, equal in groupby(batch, key=lambda features: features.shape)

@@ -1,4 +1,4 @@
-"""Masks of the foreground of pictures, by models of the family U2-Net, or by GrabCut."""
+"""Masks of the foreground of pictures, from U2-Net models or GrabCut."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.uint8]
     Pixels = npt.NDArray[np.float32]
 
-# The side of the input of U2-Net, and the mean and deviation of the colours in its training.
+# The side of U2-Net's input, and the mean and standard deviation of colours in its training.
 _SIDE: Final = 320
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _ROUNDS: Final = 5
@@ -67,14 +67,14 @@ def grabcut(image: "Image", operator: str) -> "Mask":
     cv2.setRNGSeed(0)
     pixels = np.ascontiguousarray(np.asarray(image)[..., ::-1])
     height, width = pixels.shape[:2]
-    if min(height, width) < 4:  # noqa: PLR2004 - an edge on each side and two pixels between
+    if min(height, width) < 4:  # noqa: PLR2004 - room for an edge on each side, with two pixels between them
         return np.full((height, width), 255, np.uint8)
     found = np.zeros((height, width), np.uint8)
     states = [np.zeros((1, 65)), np.zeros((1, 65))]
     box = (1, 1, width - 2, height - 2)
     try:
         cv2.grabCut(pixels, found, box, *states, _ROUNDS, cv2.GC_INIT_WITH_RECT)
-    except cv2.error:  # too few colours
+    except cv2.error:  # the image has too few colours
         return np.full((height, width), 255, np.uint8)
     return np.where((found == cv2.GC_FGD) | (found == cv2.GC_PR_FGD), 255, 0).astype(np.uint8)
 
@@ -96,7 +96,7 @@ def _pixels(image: "Image", width: int, height: int) -> "Pixels":
 
 
 def _mask(found: "Pixels", size: tuple[int, int]) -> "Mask":
-    """The output of U2-Net, stretched from 0 to 255, in the size of the image."""
+    """The output of U2-Net, scaled to the range 0 to 255 and to the size of the image."""
     from PIL import Image
 
     low, high = float(found.min()), float(found.max())

@@ -1,4 +1,4 @@
-"""Captions of pictures by models that generate texts for images."""
+"""Captions of pictures, from models that generate text for images."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -69,7 +69,7 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
         with loaded.inference():
             inputs = loaded.padded([tokens.ids for tokens in scored])
             logits = loaded.network(**inputs, use_cache=False).logits
-            # One text at a time: all logits as floats would take twice the memory.
+            # One text at a time, because float copies of all logits would double the memory.
             means = [_mean_loss(logits[row], inputs["input_ids"][row], tokens) for row, tokens in enumerate(scored)]
             stacked = torch.stack(means)
 
@@ -88,7 +88,7 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
 
 
 def _cut(tokens: _Tokens, limit: int | None) -> _Tokens:
-    """The last tokens; the first one is never scored, since nothing precedes it."""
+    """The last tokens that fit; the first one is never scored, because nothing precedes it."""
     ids = tokens.ids if limit is None else tokens.ids[-limit:]
     return _Tokens(ids, max(min(tokens.scored, len(ids) - 1), 0))
 

@@ -1,4 +1,4 @@
-"""Captions by language models with vision or hearing that take a conversation."""
+"""Captions from language models that can see or hear, given as a conversation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ AUDIO_CHAT: Final = Expected("a language model with hearing", ("ForConditionalGe
 
 
 class Prompted(NamedTuple):
-    """A medium with what to say about it.
+    """A medium with the request about it.
 
     Attributes:
         medium: The medium.
@@ -41,12 +41,12 @@ Inputs = Mapping[str, Any]
 
 
 def load_vision_chat(model: Model, device: str) -> Pretrained:
-    """A language model with vision, for `Context.model`."""
+    """A vision language model, for `Context.model`."""
     return load_pretrained(model, device, "AutoModelForImageTextToText", "AutoProcessor")
 
 
 def load_audio_chat(model: Model, device: str) -> Pretrained:
-    """A language model with hearing, for `Context.model`."""
+    """An audio language model, for `Context.model`."""
     return load_pretrained(model, device, "AutoModelForMultimodalLM", "AutoProcessor")
 
 
@@ -60,7 +60,7 @@ def seen_captions(
     count: int,
     max_new_tokens: int,
 ) -> list[list[str]]:
-    """Candidates for a caption of each medium, which is shown as its pictures, by beam search.
+    """Candidate captions of each medium, which is shown as its pictures, from beam search.
 
     Args:
         model: The model.
@@ -91,7 +91,7 @@ def heard_captions(
     *,
     max_new_tokens: int,
 ) -> list[list[str]]:
-    """A caption of the sound of each medium; none for one without sound.
+    """A caption of the sound of each medium; empty for a medium without sound.
 
     Args:
         model: The model.
@@ -116,7 +116,7 @@ def heard_captions(
 
 
 def conversation(loaded: Pretrained, prompt: str, count: int, kind: str, system: str | None) -> str:
-    """The text of a conversation in which media are shown before a request.
+    """The text of a conversation that shows media before a request.
 
     Args:
         loaded: The model.
@@ -153,7 +153,7 @@ def _captions(
 
     def run(batch: list[Inputs]) -> Results[list[str]]:
         texts: list[str] = []
-        # Media of other shapes, such as other numbers of tiles, are not for one batch; equal ones follow one another.
+        # Only media of the same shape are batched, such as images with the same number of tiles; these are adjacent.
         for _, alike in groupby(batch, _shapes):
             inputs = {name: loaded.on_device(tensor) for name, tensor in _joined(loaded, list(alike)).items()}
             with loaded.inference():

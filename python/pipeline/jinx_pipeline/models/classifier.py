@@ -1,4 +1,4 @@
-"""Probabilities of classes by models that classify images."""
+"""Probabilities of classes, from image classification models."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final

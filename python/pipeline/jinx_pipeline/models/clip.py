@@ -1,4 +1,4 @@
-"""Embeddings of images, frames and texts by CLIP models, which several operators share."""
+"""Embeddings of images, frames and texts from CLIP models that several operators share."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -38,12 +38,12 @@ def load_clip(model: Model, device: str) -> Pretrained:
 
 
 _TEXTS: Final = "texts"
-# The texts whose vectors are kept: those of some batches, in about 10 MB.
+# The maximum number of texts whose vectors are kept: enough for several batches, in about 10 MB.
 _KEPT_TEXTS: Final = 4096
 
 
 class Clip:
-    """A CLIP model that embeds media and texts; all vectors have the length 1.
+    """A CLIP model that embeds media and texts; all vectors have length 1.
 
     Args:
         model: The model.
@@ -80,7 +80,7 @@ class Clip:
 
     def _new_texts(self, texts: Sequence[str]) -> list[Any]:
         loaded = self._loaded
-        # SigLIP was trained with texts of one length, and has no mask.
+        # SigLIP was trained on texts padded to one length, and has no mask.
         padding = "max_length" if loaded.network.config.model_type.startswith("siglip") else False
 
         def tokenize(part: Sequence[str]) -> list[list[int]]:
@@ -99,7 +99,7 @@ class Clip:
         return vectors
 
     def texts_once(self, texts: Sequence[str]) -> "Vectors":
-        """The vectors of texts that all batches need, such as tags, which are computed once in a process."""
+        """The vectors of texts that all batches need, such as tags; computed once per process."""
         kept, key = self._loaded.kept, ("texts", tuple(texts))
         if key not in kept:
             kept[key] = self.texts(texts)
@@ -107,7 +107,7 @@ class Clip:
 
 
 def _unit(features: Any) -> "Results[Vectors]":
-    """The features, scaled to the length 1, when they are read."""
+    """The features, scaled to length 1; computed when they are read."""
     vectors = getattr(features, "pooler_output", features).float()
     vectors = vectors / vectors.norm(dim=-1, keepdim=True)
     return lambda: vectors.cpu().numpy()

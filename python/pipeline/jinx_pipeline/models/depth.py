@@ -1,4 +1,4 @@
-"""The depth of pictures by models that estimate it."""
+"""The depth of pictures, from depth estimation models."""
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -31,12 +31,12 @@ def load_depth_estimator(model: Model, device: str) -> Pretrained:
 
 
 def is_metric(loaded: Pretrained) -> bool:
-    """Whether a model gives metres; others give values that only compare the places of a picture."""
+    """Whether a model returns metres; other models return values that only compare points of one picture."""
     return getattr(loaded.network.config, "depth_estimation_type", "") == "metric"
 
 
 def depths(loaded: Pretrained, pictures: "Sequence[Image]", threads: int | None) -> "Iterator[npt.NDArray[np.float32]]":
-    """The depth of each picture, in its size, float32 of shape (height, width).
+    """The depth of each picture at its full size, float32 of shape (height, width).
 
     Args:
         loaded: The model.
@@ -61,7 +61,7 @@ def depths(loaded: Pretrained, pictures: "Sequence[Image]", threads: int | None)
         return lambda: [one["predicted_depth"].cpu().numpy() for one in found]
 
     rows: list[Any] = [None] * len(pictures)
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - one line
+    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, (row,) in feed(pictures, prepare, run, limits=loaded.picture_limits, size=size, threads=threads or 1):
         rows[number] = row
     yield from rows

@@ -1,4 +1,4 @@
-"""Objects in pictures by models that detect them."""
+"""Objects in pictures, from detection models."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -46,7 +46,7 @@ def load_detector(model: Model, device: str) -> Pretrained:
 def objects_in(
     model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context, *, min_score: float, max_overlap: float
 ) -> list[list[list[Detected]]]:
-    """The objects in each picture of each medium, the most probable first.
+    """The objects in each picture of each medium, most probable first.
 
     Args:
         model: The model.
@@ -71,7 +71,7 @@ def objects_in(
 
         found: list[Any] = []
         with loaded.inference():
-            # Pictures of other shapes are not padded: not all models have a mask.
+            # Only pictures of the same shape are batched, because not all models have a mask for padding.
             for _, equal in groupby(batch, key=lambda one: one.pixels.shape):
                 inputs = list(equal)
                 output = loaded.network(pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])))

@@ -1,4 +1,4 @@
-"""Variants of images by diffusion models of the library diffusers."""
+"""Variants of images from diffusion models of the library diffusers."""
 
 import json
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _CLASSES: Final = ("StableDiffusion", "Flux", "LatentConsistency", "Kandinsky", "QwenImage")
-# How often another seed is tried if a pipeline's safety checker blanks an image.
+# The number of other seeds to try if a pipeline's safety checker blanks an image.
 _TRIES: Final = 3
 
 
@@ -35,7 +35,7 @@ class Diffusion:
 def refuse_other_pipelines(
     operator: Operator, *, classes: tuple[str, ...] = _CLASSES, makes: str = "images from images", **models: Model
 ) -> None:
-    """Refuse models that are no pipelines of diffusers.
+    """Refuse models that are not pipelines of diffusers.
 
     Args:
         operator: The operator.
@@ -109,7 +109,7 @@ def loaded_pipeline(model: Model, device: str, kind: str) -> Diffusion:
 def variant(
     loaded: Diffusion, image: "Image", prompt: str, *, side: int, strength: float, guidance_scale: float, seed: int
 ) -> "Image":
-    """A variant of an image in RGB, in its size.
+    """A variant of an RGB image, in its size.
 
     Args:
         loaded: The pipeline.

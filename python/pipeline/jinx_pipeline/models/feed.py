@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 @dataclass
 class FeedTimes:
-    """Where the time of feeding goes, added up over all models; only `bench-model` reads it.
+    """Where the time for feeding goes, summed over all models; only `bench-model` reads it.
 
     Attributes:
         waiting: Seconds in which the model waited for inputs that were being prepared.
@@ -37,18 +37,19 @@ R = TypeVar("R")
 Results = Callable[[], Sequence[R]]
 """Waits for the results of a batch; the device may still compute them."""
 
-# Batches that are prepared ahead.
+# The number of batches that are prepared ahead.
 _AHEAD: Final = 4
-# The first window is this part of the items at most, so that also a few of them are prepared while the model runs.
+# The first window has at most this fraction of the items, so that even a few items are prepared while the model runs.
 _FIRST: Final = 4
-# Batches of texts in a window: sorted by length, they need less padding, and they are quickly made into tokens.
+# The number of batches of texts in a window. Texts are sorted by length within a window, so that they need less
+# padding; tokenizing them is fast.
 _TEXT_WINDOW: Final = 4
-# Parts of a batch of texts that are made into tokens by one call.
+# The number of tokenizer calls for a batch of texts.
 _TEXT_PARTS: Final = 4
-# Inputs of this share of the largest are worth padding.
+# Inputs of at least this share of the largest input's size are worth padding.
 _ALIKE: Final = 0.8
 _END: Final = object()
-# CUDA, MPS, and the allocator of the CPU.
+# The messages of CUDA, of MPS, and of the CPU's allocator.
 _OUT_OF_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -72,7 +73,7 @@ class Limits:
     useful: int | None = None
 
     def halve(self, items: int, size: int) -> None:
-        """Lower the limits below a batch that did not fit into memory."""
+        """Reduce the limits below the size of a batch that did not fit into memory."""
         self.items = max(items // 2, 1)
         if self.size is not None:
             self.size = max(size // 2, 1)
@@ -121,7 +122,7 @@ def feed(
             for number, made in window_items:
                 collected.expect(number, len(made))
                 inputs += [(number, place, one) for place, one in enumerate(made)]
-            # The largest first, so that memory runs out at the beginning. The order of equal ones stays.
+            # Begin with the largest inputs, so that memory runs out early if at all. Equal inputs keep their order.
             inputs.sort(key=lambda entry: -size(entry[2]))
             while inputs:
                 count = _count(inputs, size, limits)
@@ -147,7 +148,7 @@ def feed_texts(
     limits: Limits,
     size: Callable[[P], int],
 ) -> Iterator[tuple[int, R]]:
-    """Run a model on texts; like `feed`, for what is quickly prepared, and fastest many at once.
+    """Run a model on texts; like `feed`, but for inputs that are quick to prepare, and fastest in large numbers.
 
     Args:
         texts: The texts.
@@ -169,7 +170,7 @@ def feed_texts(
 
 
 def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
-    """Values in order, such as the frames of a video; a thread makes the next ones while the caller works on one.
+    """Values in order, such as the frames of a video; a thread makes the next ones while the caller uses one.
 
     Args:
         values: The values.
@@ -190,7 +191,7 @@ def _prepared(
     pool: ThreadPoolExecutor,
     errors: list[tuple[int, BaseException]],
 ) -> Iterator[tuple[int, Sequence[P]]]:
-    """The number of each item and its inputs, in order; of `most` items ahead."""
+    """The number of each item and its inputs, in order; prepares up to `most` items ahead."""
     numbered = iter(enumerate(items))
     coming: deque[tuple[int, Future[Sequence[P]]]] = deque()
     while True:
@@ -201,7 +202,7 @@ def _prepared(
         started = time.perf_counter()
         try:
             inputs = made.result()
-        except Exception as error:  # noqa: BLE001 - raised after the results of the others
+        except Exception as error:  # noqa: BLE001 - raised again after the results of the other items
             errors.append((number, error))
             continue
         finally:
@@ -212,7 +213,7 @@ def _prepared(
 def _window(
     prepared: Iterator[tuple[int, Sequence[P]]], waiting: deque[tuple[int, Sequence[P]]], limit: int
 ) -> list[tuple[int, Sequence[P]]]:
-    """The items of the next window, with so many inputs at most but at least one item; empty at the end.
+    """The items of the next window: at least one, with at most so many inputs in all; empty at the end.
 
     Args:
         prepared: All items.
@@ -233,7 +234,7 @@ def _window(
 
 
 def _count(inputs: Sequence[tuple[int, int, P]], size: Callable[[P], int], limits: Limits) -> int:
-    """How many inputs the next batch has; they are sorted by size, the largest first."""
+    """The number of inputs in the next batch; they are sorted by size, largest first."""
     count, largest = min(limits.items, len(inputs)), max(size(inputs[0][2]), 1)
     if limits.size is not None:
         count = min(count, max(limits.size // largest, 1))
@@ -253,13 +254,13 @@ class _Window(Generic[R]):
         self.errors: list[tuple[int, BaseException]] = []
 
     def expect(self, number: int, count: int) -> None:
-        """Note the number of inputs of an item."""
+        """Record the number of inputs of an item."""
         self._results[number] = [None] * count
 
     def run(
         self, batch: list[tuple[int, int, P]], run: Callable[[list[P]], Results[R]], size: Callable[[P], int]
     ) -> None:
-        """Start a batch, in halves if the memory is not enough."""
+        """Start a batch, divided into halves if memory is not enough."""
         lacking: str | None = None
         results: Results[R] | None = None
         try:
@@ -267,7 +268,7 @@ class _Window(Generic[R]):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            lacking = str(error)  # the error itself holds the tensors of the batch
+            lacking = str(error)  # keep the text only: the error itself holds the batch's tensors
         self._read()
         if results is not None:
             self._running = batch, results
@@ -299,12 +300,12 @@ class _Window(Generic[R]):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether PyTorch had too little memory, of a device or of the machine."""
+    """Whether PyTorch ran out of memory, on a device or on the machine."""
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
 
 
 def free_memory() -> None:
-    """Return memory that PyTorch holds for later to the device."""
+    """Return memory that PyTorch has reserved to the device."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

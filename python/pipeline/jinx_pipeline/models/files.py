@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 
 Input = Literal["texts", "images", "audios"]
 
-# One of these files is there if a model can process such inputs.
+# A model that can process such inputs has at least one of these files.
 _PROCESSOR_FILES: Final[dict[Input, tuple[str, ...]]] = {
     "texts": ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model"),
     "images": ("preprocessor_config.json", "processor_config.json"),
@@ -22,7 +22,7 @@ _PROCESSOR_FILES: Final[dict[Input, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Expected:
-    """A class of models of transformers that an operator can use.
+    """A class of transformers models that an operator can use.
 
     Attributes:
         what: A readable name with its article.
@@ -35,7 +35,7 @@ class Expected:
     inputs: tuple[Input, ...]
 
     def problem(self, model: Model) -> str | None:
-        """What is wrong with the files of a model; None if nothing is, or they are not on this machine."""
+        """What is wrong with the files of a model; None if nothing is, or if they are not on this machine."""
         directory = model.directory
         if directory is None:
             return None

@@ -1,4 +1,4 @@
-"""Phrases in pictures by models that detect what a text names, such as OWL-ViT and OWLv2."""
+"""Phrases in pictures, from models that detect what a text describes, such as OWL-ViT and OWLv2."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -37,7 +37,7 @@ class Phrases(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Something in a picture that fits a phrase.
+    """Something in a picture that matches a phrase.
 
     Attributes:
         number: The number of the phrase.
@@ -67,7 +67,7 @@ def load_grounding(model: Model, device: str) -> Pretrained:
 def located(
     model: Model, wanted: Sequence[Phrases], pictures: Pictures, ctx: Context, *, min_score: float
 ) -> list[list[list[Located]]]:
-    """What fits the phrases in each picture of each medium, the most probable first.
+    """What matches the phrases in each picture of each medium, most probable first.
 
     Args:
         model: The model.
@@ -79,7 +79,7 @@ def located(
     if not wanted:
         return []
     loaded = ctx.model(model, load_grounding)
-    # All texts have the length of the training; a shorter mask would change the results.
+    # All texts are padded to the length used in training; a shorter mask would change the results.
     length = min(getattr(loaded.network.config.text_config, "max_position_embeddings", 16), loaded.longest_text)
 
     def prepare(one: Phrases) -> list[_Input]:
@@ -97,14 +97,14 @@ def located(
 
     rows: list[Any] = [None] * len(wanted)
     limits, threads = loaded.picture_limits, ctx.threads or 1
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - one line
+    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, found in feed(wanted, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = found
     return rows
 
 
 def _found_in(loaded: Pretrained, inputs: Sequence[_Input], min_score: float) -> list[list[Located]]:
-    """The objects that fit the phrases in pictures of one shape, each with the same number of phrases."""
+    """The objects that match the phrases in pictures of one shape, each with the same number of phrases."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""Probabilities that an image and a text match, by BLIP."""
+"""Probabilities that an image and a text match, from BLIP."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +41,7 @@ def matching(
 def matching_pictures(
     model: Model, wanted: Sequence[tuple[str, Media, Pictures]], ctx: Context
 ) -> "list[npt.NDArray[np.float32]]":
-    """Like `matching`, for texts and media whose pictures are made in different ways, such as parts of images.
+    """Like `matching`, for texts and media with different ways of making pictures, such as parts of images.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""Models in the format ONNX, which ONNX Runtime runs."""
+"""Models in the ONNX format, which ONNX Runtime runs."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,16 +41,16 @@ class OnnxModel:
 
     @property
     def inputs(self) -> dict[str, list[Any]]:
-        """The shape of each input; a text stands for a size that varies."""
+        """The shape of each input; a string stands for a variable size."""
         return {one.name: list(one.shape) for one in self.session.get_inputs()}
 
     def run(self, inputs: "Arrays") -> "list[npt.NDArray[np.float32]]":
-        """The outputs for inputs by name."""
+        """The outputs for the named inputs."""
         return self.session.run(None, dict(inputs))
 
 
 def refuse_other_files(operator: Operator, parameter: str) -> None:
-    """Refuse a model that is no single file in the format ONNX.
+    """Refuse a model that is not a single file in the ONNX format.
 
     Args:
         operator: The operator.
@@ -97,6 +97,6 @@ def load_onnx(model: Model, device: str) -> OnnxModel:
     file = file_of(model)
     try:
         session = runtime.InferenceSession(str(file), providers=[*providers, "CPUExecutionProvider"])
-    except Exception as error:  # its classes of errors are not public
+    except Exception as error:  # its exception classes are not public
         raise ModelFilesError(f"{file} is not a model that ONNX Runtime can load: {error}") from error
     return OnnxModel(session, model)

@@ -1,4 +1,4 @@
-"""Optical flow between pictures by RAFT, whose layers torchvision has."""
+"""Optical flow between pictures, from RAFT as implemented in torchvision."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +86,7 @@ def load_raft(model: Model, device: str) -> Raft:
 
 
 def flow_lengths(raft: Raft, pairs: "Sequence[tuple[Picture, Picture]]") -> list[float]:
-    """The mean length of the optical flow between each two pictures, in pixels.
+    """The mean length of the optical flow between each pair of consecutive pictures, in pixels.
 
     Args:
         raft: The model.

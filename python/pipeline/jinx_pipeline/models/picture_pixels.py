@@ -1,4 +1,4 @@
-"""The pixels of pictures as models want them, whose image processors of transformers need torchvision."""
+"""The pixels of pictures as models expect them; the image processors of transformers would need torchvision."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _FILES = ("video_preprocessor_config.json", "preprocessor_config.json", "process
 def normalized(
     picture: "Image", size: tuple[int, int], mean: Sequence[float], std: Sequence[float]
 ) -> "npt.NDArray[np.float32]":
-    """A picture, scaled and normalized, float32 of shape (3, height, width) in the order RGB.
+    """A picture, scaled and normalized, float32 of shape (3, height, width), in RGB order.
 
     Args:
         picture: The picture.
@@ -40,7 +40,7 @@ def normalized(
 
 
 def processor_facts(model: Model) -> dict[str, Any]:
-    """What the files of a model say about its inputs; empty if they say nothing."""
+    """What the files of a model state about its inputs; empty if nothing."""
     return _facts(model.directory or Path(model.path))
 
 

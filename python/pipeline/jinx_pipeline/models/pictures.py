@@ -33,7 +33,7 @@ class Pictures:
 
 
 def images_of(*, horizontal_flip: bool = False, vertical_flip: bool = False) -> Pictures:
-    """An image is a picture, perhaps mirrored and upside down."""
+    """The image as its only picture, possibly mirrored or turned upside down."""
     make = partial(_image, horizontal=horizontal_flip, vertical=vertical_flip)
     return Pictures(make, ("image", horizontal_flip, vertical_flip))
 
@@ -43,7 +43,7 @@ def _image(medium: Media, *, horizontal: bool, vertical: bool) -> "Iterator[Imag
 
 
 def parts_of(boxes: "Sequence[Box]", size: tuple[int, int] | None = None) -> Pictures:
-    """The parts of an image in boxes are its pictures.
+    """The parts of an image inside boxes as its pictures.
 
     Args:
         boxes: Left, top, right and bottom in pixels; a part has at least one pixel.
@@ -61,14 +61,14 @@ def _parts(medium: Media, *, boxes: "Sequence[Box]", size: tuple[int, int] | Non
 
 
 def inside(box: "Box", size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """A box in whole pixels inside a picture, at least one pixel wide and high."""
+    """A box in whole pixels within a picture, at least one pixel wide and high."""
     width, height = size
     left, top = (min(max(int(start), 0), length - 1) for start, length in zip(box[:2], size, strict=True))
     return left, top, min(max(int(box[2]), left + 1), width), min(max(int(box[3]), top + 1), height)
 
 
 def flipped(image: "Image", *, horizontal: bool, vertical: bool) -> "Image":
-    """An image in RGB, perhaps mirrored and upside down."""
+    """An RGB image, possibly mirrored or turned upside down."""
     from PIL.Image import Transpose
 
     image = image.convert("RGB")

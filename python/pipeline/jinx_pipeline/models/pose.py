@@ -1,4 +1,4 @@
-"""The poses of people in pictures by ViTPose, which finds keypoints in boxes of a detector."""
+"""The poses of people in pictures from ViTPose, which finds keypoints in the boxes of a detector."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -37,8 +37,8 @@ class Person(NamedTuple):
 
 class _Input(NamedTuple):
     people: list[Detected]
-    boxes: list[list[float]]  # left, top, width and height, as the processor takes them
-    pixels: Any  # float of shape (people, channels, height, width); None without people
+    boxes: list[list[float]]  # left, top, width and height, as the processor expects
+    pixels: Any  # floats, shape: (people, channels, height, width); None without people
 
 
 def load_pose_estimator(model: Model, device: str) -> Pretrained:
@@ -49,7 +49,7 @@ def load_pose_estimator(model: Model, device: str) -> Pretrained:
 def people_in(
     detector: Model, model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context, *, min_score: float
 ) -> list[list[list[Person]]]:
-    """The people in each picture of each medium, the most probable first.
+    """The people in each picture of each medium, most probable first.
 
     Args:
         detector: A model that detects objects, one class of which is `person`.
@@ -91,7 +91,7 @@ def _prepared(loaded: Pretrained, picture: "Image", objects: Sequence[Detected])
 
 
 def _people(loaded: Pretrained, one: _Input) -> list[Person]:
-    """The keypoints of the people in a picture, who form a batch."""
+    """The keypoints of the people in a picture; they are processed as one batch."""
     if not one.people:
         return []
     options: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Loads models and processors of transformers, only from files on this machine."""
+"""Loads models and processors of transformers, but only from files on this machine."""
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -10,14 +10,15 @@ from jinx_pipeline.models.feed import Limits
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.optional import require
 
-# The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
+# The batch limits if the model sets none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
-# A CPU is as fast with so many tokens as with more.
+# A CPU is no faster with more tokens than this.
 _CPU_USEFUL_TOKENS = 512
-# A picture is about as much work as 256 tokens; smaller batches leave more to decode while the model runs.
+# A picture is about as much work as 256 tokens. With smaller batches, more pictures can be decoded while the model
+# runs.
 _GPU_PICTURES = 64
-# Models whose first positions are not for tokens.
+# Models that do not use the first positions for tokens.
 _OFFSET_POSITIONS, _OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "longformer"}), 2
 
 
@@ -67,12 +68,12 @@ class Pretrained:
 
     @property
     def image_processor(self) -> Any:
-        """The processor of images."""
+        """The processor for images."""
         return self.processors["AutoImageProcessor"]
 
     @property
     def longest_text(self) -> int:
-        """The largest number of tokens that the model takes."""
+        """The maximum number of tokens that the model accepts."""
         positions = getattr(self.network.config, "max_position_embeddings", None)
         if positions is not None and self.network.config.model_type in _OFFSET_POSITIONS:
             positions -= _OFFSET
@@ -80,11 +81,11 @@ class Pretrained:
         return longest if positions is None else min(longest, positions)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of texts, cut at their end to what the model takes."""
+        """The ids of texts, truncated to what the model accepts."""
         return self.encoded(texts, truncation=True, max_length=self.longest_text)
 
     def encoded(self, texts: Sequence[str], **options: Any) -> Any:
-        """The ids of texts, with options of the tokenizer, which threads may only use in turn."""
+        """The ids of texts, with tokenizer options; threads take turns, because these options are shared."""
         with self._tokenizing:
             return self.tokenizer(list(texts), **options)["input_ids"]
 
@@ -118,7 +119,7 @@ class Pretrained:
         }
 
     def on_device(self, tensor: Any) -> Any:
-        """A tensor on the device of the model; numbers with a fraction have the type of its weights."""
+        """A tensor on the model's device; floats get the type of the model's weights."""
         dtype = self.network.dtype if tensor.is_floating_point() else tensor.dtype
         if self.device.startswith("cuda"):
             return tensor.pin_memory().to(self.device, dtype, non_blocking=True)
@@ -126,7 +127,7 @@ class Pretrained:
 
     @contextmanager
     def inference(self) -> Generator[None]:
-        """Without gradients, and with mixed precision if the model asks for it."""
+        """A context without gradients, and with mixed precision if the model asks for it."""
         torch = require("torch", extra="model", what="A model")
         kind = self.model.autocast
         cast = nullcontext() if kind is None else torch.autocast(self.device.partition(":")[0], getattr(torch, kind))
@@ -161,7 +162,7 @@ def load_pretrained(model: Model, device: str, network: str, *processors: str) -
         made = {name: getattr(transformers, name).from_pretrained(path, local_files_only=True) for name in processors}
     missing = sorted(facts["missing_keys"])
     if missing:
-        some = f"{', '.join(missing[:3])}{' and others' if len(missing) > 3 else ''}"  # noqa: PLR2004 - fits a line
+        some = f"{', '.join(missing[:3])}{' and others' if len(missing) > 3 else ''}"  # noqa: PLR2004 - fits into a line
         raise ModelFilesError(f"{model.path} has no weights for {some}; it was saved by another class of models")
     loaded = loaded.to(place).eval()
     if model.compile:
@@ -171,7 +172,7 @@ def load_pretrained(model: Model, device: str, network: str, *processors: str) -
 
 @contextmanager
 def _quiet(transformers: Any) -> Generator[None]:
-    """Without progress bars and notices about optional packages."""
+    """A context without progress bars and notices about optional packages."""
     logging = transformers.utils.logging
     verbosity, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""Two similar images from two prompts by Stable Diffusion XL: the second one attends as the first one does.
+"""Two similar images from two prompts by Stable Diffusion XL: the second attends like the first.
 
 After Hertz et al., Prompt-to-Prompt Image Editing with Cross-Attention Control (2022), with refinement of the prompt.
 """
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CLASSES: Final = ("StableDiffusionXL",)
 """The pipelines that make images from texts with this control."""
 
-# The share of steps in which pixels attend to pixels as in the first image, and only at most this many pixels do.
+# In this share of the steps, pixels attend to pixels as in the first image, but only in layers with at most this many
+# pixels.
 _SELF_SHARE: Final = 0.4
 _SELF_PIXELS: Final = 32 * 32
 
@@ -36,7 +37,7 @@ def load_text_to_image(model: Model, device: str) -> Diffusion:
 def similar_pair(
     loaded: Diffusion, prompts: tuple[str, str], *, steps: int, guidance_scale: float, side: int, seed: int
 ) -> "tuple[Image, Image]":
-    """Two images that are alike except for what their prompts say.
+    """Two images that are alike except for what their prompts describe.
 
     Args:
         loaded: The pipeline.
@@ -82,7 +83,7 @@ def similar_pair(
 
 
 def _alignment(tokenizer: Any, prompts: tuple[str, str]) -> "list[int]":
-    """For each token of the second prompt the number of the same token in the first one, or -1."""
+    """For each token of the second prompt, the number of the same token in the first one, or -1."""
     options = {"padding": "max_length", "max_length": tokenizer.model_max_length, "truncation": True}
     first, second = tokenizer(list(prompts), **options)["input_ids"]
     aligned = [-1] * len(second)
@@ -92,7 +93,7 @@ def _alignment(tokenizer: Any, prompts: tuple[str, str]) -> "list[int]":
 
 
 class _Control:
-    """What the second image takes from the attention of the first one, at the current step.
+    """What the second image takes over from the first one's attention, at the current step.
 
     Args:
         aligned: For each token of the second prompt the number of the same token in the first one, or -1.
@@ -105,7 +106,7 @@ class _Control:
         self._step = 0
 
     def advance(self, pipeline: Any, step: int, time: Any, values: dict[str, Any]) -> dict[str, Any]:
-        """Called by the pipeline after each step."""
+        """Advance to the next step; the pipeline calls this after each one."""
         del pipeline, time
         self._step = step + 1
         return values
@@ -121,7 +122,7 @@ class _Control:
 
 
 class _Processor:
-    """Attention in which the second of two images takes part of that of the first one.
+    """Attention in which the second of two images takes over part of the first one's.
 
     Args:
         control: What it takes.
@@ -151,7 +152,7 @@ class _Processor:
             for layer, states in ((attn.to_q, hidden_states), (attn.to_k, context), (attn.to_v, context))
         )
         scores = attn.get_attention_scores(query, key, mask)
-        # The prompts come last; images without a prompt, which guidance needs, come before.
+        # The prompted images come last, after the images without a prompt that guidance needs.
         scores = scores.reshape(count, attn.heads, *scores.shape[1:])
         scores[-1] = self._control.edited(scores[-2], scores[-1], is_cross=self._is_cross)
         found = attn.batch_to_head_dim(scores.flatten(0, 1) @ value)

@@ -1,4 +1,4 @@
-"""Segments of pictures by SAM, which finds one at each point of a grid."""
+"""Segments of pictures from SAM, which finds one at each point of a grid."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEGMENTER: Final = Expected("a SAM model", ("SamModel",), ("images",))
 """SAM, which segments anything at a point."""
 
-# Points whose masks are in memory at once.
+# The number of points whose masks are in memory at once.
 _POINTS: Final = 64
 
 
@@ -102,7 +102,7 @@ def segments_in(
 
 
 def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_score: float) -> Segments:
-    """The segment at each point of the grid that the model thinks best."""
+    """For each point of the grid, the segment that the model considers best."""
     import torch
 
     ticks = (torch.arange(points, dtype=torch.float32) + 0.5) / points
@@ -115,7 +115,7 @@ def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_
             input_points=loaded.on_device(part[None, :, None]),
             input_labels=loaded.on_device(torch.ones(1, len(part), 1, dtype=torch.int64)),
         )
-        fits = output.iou_scores[0].float()  # of shape (points, masks)
+        fits = output.iou_scores[0].float()  # shape: (points, masks)
         best = fits.argmax(dim=1)
         each = torch.arange(len(part), device=fits.device)
         kept = fits[each, best] >= min_score
@@ -149,7 +149,7 @@ def boxes_of(masks: "npt.NDArray[np.bool_]") -> "Boxes":
 
 
 def _without_overlaps(segments: Segments, max_overlap: float) -> Segments:
-    """Only the best of segments whose boxes overlap."""
+    """Of segments whose boxes overlap, only the best."""
     order = np.argsort(-segments.scores, kind="stable")
     boxes, scores = segments.boxes[order], segments.scores[order]
     remaining, kept = np.arange(len(boxes)), list[int]()

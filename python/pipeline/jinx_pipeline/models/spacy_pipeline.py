@@ -16,18 +16,18 @@ _UNUSED: Final = ["ner", "lemmatizer", "textcat"]
 
 
 def pipeline_name(lang: str, model: str | None) -> str:
-    """The directory or package of a pipeline; by default the medium one of spaCy for a language."""
+    """The directory or package of a pipeline; by default spaCy's medium one for a language."""
     return model or f"{lang}_core_web_md"
 
 
 def needed_pipeline(parameter: str, name: str) -> NeededFile:
-    """The pipeline that a parameter names: a directory, or an installed package."""
+    """The pipeline in a parameter: a directory, or an installed package."""
     is_there = Path(name).is_dir() or (name.isidentifier() and find_spec(name) is not None)
     return NeededFile(parameter, name, is_there)
 
 
 def load_pipeline(name: str, device: str) -> Any:
-    """A pipeline of spaCy, for `Context.model`; it runs on the CPU.
+    """A spaCy pipeline, for `Context.model`; it runs on the CPU.
 
     Raises:
         ModelFilesError: There is no such directory or package, or it is not a pipeline.

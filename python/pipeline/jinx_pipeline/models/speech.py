@@ -1,4 +1,4 @@
-"""Transcripts of speech by models of transformers: Whisper and its kin, and models with a CTC head."""
+"""Transcripts of speech, from models of transformers: Whisper and its kin, and models with a CTC head."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -89,7 +89,7 @@ def transcripts(
 
         found: list[Transcript] = []
         with loaded.inference():
-            # Windows of other lengths are not padded: some models have no mask.
+            # Only windows of the same length are batched, because some models have no mask for padding.
             for _, equal in groupby(batch, key=lambda features: features.shape):
                 found += _said(loaded, loaded.on_device(torch.stack(list(equal))), name, max_new_tokens)
         return lambda: found
@@ -105,7 +105,7 @@ def transcripts(
 
 
 def spoken_languages(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context) -> list[str]:
-    """The code of the language of each medium, from its first window; empty if it has no sound.
+    """The language code of each medium, from its first window; empty if it has no sound.
 
     Args:
         model: A model of many languages.
@@ -150,7 +150,7 @@ def spoken_languages(model: Model, media: Sequence[Media], sounds: "Sounds", ctx
 
 
 def cut_at_quiet(sound: "Sound", longest: int, rate: int) -> "list[Sound]":
-    """A sound in windows, each cut at the quietest place of its last seconds.
+    """A sound as windows, each cut at the quietest place in its last seconds.
 
     Args:
         sound: The sound, float32 of shape (n,).
@@ -166,7 +166,7 @@ def cut_at_quiet(sound: "Sound", longest: int, rate: int) -> "list[Sound]":
         start = max(longest - _SEARCHED_SECONDS * rate, longest // 2, quiet)
         sums = np.concatenate([[0.0], np.cumsum(np.square(sound[start - quiet : longest], dtype=np.float64))])
         energies = sums[quiet:] - sums[:-quiet]
-        # The cut is in the middle of the quiet place.
+        # Cut in the middle of the quiet place.
         stop = start - quiet + int(energies.argmin()) + (quiet + 1) // 2
         windows.append(sound[:stop])
         sound = sound[stop:]
@@ -174,7 +174,7 @@ def cut_at_quiet(sound: "Sound", longest: int, rate: int) -> "list[Sound]":
 
 
 def _said(loaded: Pretrained, features: Any, name: str, max_new_tokens: int) -> list[Transcript]:
-    """The transcripts of a batch of windows of one length."""
+    """The transcripts of a batch of windows of equal length."""
     if not loaded.network.can_generate():
         ids = loaded.network(**{name: features}).logits.argmax(dim=-1)
         return [Transcript("", text.strip()) for text in loaded.tokenizer.batch_decode(ids)]

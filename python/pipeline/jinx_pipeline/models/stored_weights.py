@@ -1,4 +1,4 @@
-"""Reads single weights of a model from its files, for parts that no class of transformers has."""
+"""Reads single weights of a model from its files, for parts that no class in transformers has."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def _stored(file: Path, prefixes: tuple[str, ...]) -> dict[str, Any]:
     if file.suffix == ".safetensors":
         safetensors = require("safetensors", extra="model", what="A model")
         with safetensors.safe_open(str(file), framework="pt") as stored:
-            return {name: stored.get_tensor(name) for name in stored.keys() if name.startswith(prefixes)}  # noqa: SIM118 - no dict
+            return {name: stored.get_tensor(name) for name in stored.keys() if name.startswith(prefixes)}  # noqa: SIM118 - not a dict
     torch = require("torch", extra="model", what="A model")
     found = torch.load(file, map_location="cpu", weights_only=True)
     return {name: value for name, value in found.items() if name.startswith(prefixes)}

@@ -1,4 +1,4 @@
-"""Summaries of texts by sequence-to-sequence models, such as T5 and BART."""
+"""Summaries of texts, from sequence-to-sequence models such as T5 and BART."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Tags of pictures: those of a list that a CLIP model finds in them."""
+"""Tags of pictures: those from a list that a CLIP model finds in them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tag_vectors(clip: Clip, tags: Sequence[str], prompt: str) -> "npt.NDArray[np.float32]":
-    """The vectors of tags in a prompt, float32 of shape (n, d)."""
+    """The vectors of tags within a prompt, float32 of shape (n, d)."""
     return clip.texts_once([prompt.format(tag) for tag in tags])
 
 
@@ -24,7 +24,7 @@ def tags_of(
     min_score: float,
     max_tags: int,
 ) -> list[str]:
-    """The tags whose largest cosine with a picture is large enough, from the most similar.
+    """The tags whose largest cosine with a picture is large enough, most similar first.
 
     Args:
         pictures: The vectors of the pictures of a medium.
@@ -36,6 +36,6 @@ def tags_of(
     if not len(pictures):
         return []
     scores = (vectors @ pictures.T).max(axis=1)
-    # Equal scores keep the order of the list.
+    # Tags with equal scores keep their order in the list.
     order = np.argsort(-scores, kind="stable")[:max_tags]
     return [tags[int(number)] for number in order if scores[number] >= min_score]

@@ -1,4 +1,4 @@
-"""The share of pictures that text covers, by models that detect text with differentiable binarization (PP-OCR)."""
+"""The share of a picture covered by text, from models with differentiable binarization (PP-OCR)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -29,10 +29,11 @@ _CLASSES: Final = tuple(
 TEXT_DETECTOR: Final = Expected("a model that detects text", _CLASSES, ())
 """PP-OCRv5 and PP-OCRv6."""
 
-# The mean and deviation of the channels in the order in which the model was trained, and the longest side.
+# The mean and standard deviation of the channels, in the model's channel order, and the longest side.
 _MEAN, _STD, _SIDE = (0.406, 0.456, 0.485), (0.225, 0.224, 0.229), 960
 _MULTIPLE: Final = 32
-# Pixels of text, the mean of a box of text, how far a box is widened, and its smallest side, in pixels of the map.
+# Thresholds: a pixel that is text, the mean of a text box, how much a box is widened, and its minimum side in pixels of
+# the map.
 _PIXEL, _BOX, _WIDENED, _SMALLEST = 0.3, 0.6, 1.5, 3
 
 
@@ -42,7 +43,7 @@ def load_text_detector(model: Model, device: str) -> Pretrained:
 
 
 def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context) -> "list[Shares]":
-    """The share of each picture of media that text covers, float32 of shape (k,) for each medium.
+    """The share of each picture that is covered by text, float32 of shape (k,) for each medium.
 
     Args:
         model: The model.
@@ -75,7 +76,7 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
         return lambda: [text_share(one.cpu().numpy()) for one in maps]
 
     rows: list[Any] = [None] * len(media)
-    size = lambda one: one.shape[-2] * one.shape[-1]  # noqa: E731 - one line
+    size = lambda one: one.shape[-2] * one.shape[-1]  # noqa: E731 - too short for a function
     limits, threads = loaded.picture_limits, ctx.threads or 1
     for number, shares in feed(media, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = np.array(shares, np.float32)
@@ -83,14 +84,14 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
 
 
 def _scaled(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """The width and height for the model: the longest side limited, both sides multiples of 32."""
+    """The width and height for the model: the longest side is limited, and both are multiples of 32."""
     ratio = min(longest / max(size), 1.0)
     width, height = (max(round(int(side * ratio) / _MULTIPLE) * _MULTIPLE, _MULTIPLE) for side in size)
     return width, height
 
 
 def text_share(probabilities: "npt.NDArray[np.float32]") -> float:
-    """The share of a picture inside boxes of text.
+    """The share of a picture inside text boxes.
 
     A box is the smallest rectangle around pixels of text, in any direction; it counts if the mean of its pixels is high
     enough, and is widened because the model sees only the inner part of text.
@@ -110,7 +111,7 @@ def text_share(probabilities: "npt.NDArray[np.float32]") -> float:
         cv2.fillPoly(mask, [np.int32(cv2.boxPoints((middle, (width, height), angle)))], 1)
         if cv2.mean(probabilities, mask)[0] < _BOX:
             continue
-        more = width * height * _WIDENED / (2 * (width + height))  # on each side
+        more = width * height * _WIDENED / (2 * (width + height))  # added on each side
         widened = (middle, (width + 2 * more, height + 2 * more), angle)
         cv2.fillPoly(covered, [np.int32(np.round(cv2.boxPoints(widened)))], 1)
     return float(covered.mean())

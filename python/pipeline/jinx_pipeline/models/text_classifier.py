@@ -1,4 +1,4 @@
-"""Classes of texts by models that classify sequences."""
+"""Classes of texts, from sequence classification models."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Embeddings of texts by encoders of transformers and sentence-transformers."""
+"""Embeddings of texts from encoders of transformers and sentence-transformers."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def load_encoder(model: Model, device: str) -> Pretrained:
 def embed_texts(
     model: Model, texts: Sequence[str], ctx: Context, *, pooling: Pooling | None = None
 ) -> "npt.NDArray[np.float32]":
-    """The vectors of texts, scaled to the length 1, float32 of shape (n, d). Long texts are cut at their end.
+    """The vectors of texts, scaled to length 1, float32 of shape (n, d). Long texts are cut at their end.
 
     Args:
         model: The model.
@@ -67,7 +67,7 @@ def embed_texts(
 def mean_vector(
     model: Model, texts: Sequence[str], ctx: Context, *, pooling: Pooling | None = None
 ) -> "npt.NDArray[np.float32]":
-    """The mean of the vectors of texts, float32 of shape (d,), which is computed once in a process."""
+    """The mean of the vectors of texts, float32 of shape (d,); computed once per process."""
     kept = ctx.model(model, load_encoder).kept
     key = ("mean", tuple(texts), pooling)
     if key not in kept:

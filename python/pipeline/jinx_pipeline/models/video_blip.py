@@ -20,7 +20,7 @@ DEFAULT_VIDEO_BLIP: Final = Model(path="kpyu/video-blip-opt-2.7b-ego4d")
 
 
 class _Input(NamedTuple):
-    frames: Any  # (n, channels, height, width)
+    frames: Any  # shape: (n, channels, height, width)
     prompt: list[int]
 
 
@@ -63,7 +63,7 @@ def video_captions(
 
     def run(batch: list[_Input]) -> Results[list[str]]:
         with loaded.inference():
-            # Each video has its own number of frames and its own prompt, so each is a batch of frames.
+            # Each video has its own number of frames and its own prompt, so the frames of each video are a batch.
             found = [_caption(loaded, one, options) for one in batch]
         return lambda: found
 
@@ -90,7 +90,7 @@ def _caption(loaded: Pretrained, video: _Input, options: dict[str, Any]) -> list
         return_dict=True,
     ).last_hidden_state
     shown = network.language_projection(queries.to(patches.dtype))
-    # A caption without a prompt begins as a text does.
+    # Without a prompt, a caption begins with the token that begins a text.
     ids = video.prompt or [network.config.text_config.bos_token_id or network.config.text_config.pad_token_id or 0]
     words = network.get_input_embeddings()(torch.tensor([ids], device=shown.device)).to(shown.dtype)
     inputs = torch.cat([shown, words], dim=1)

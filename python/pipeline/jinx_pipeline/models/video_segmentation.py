@@ -1,4 +1,4 @@
-"""Objects of a video, followed from its first frame by SAM 2."""
+"""Objects in a video, followed from its first frame by SAM 2."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +23,7 @@ VIDEO_SEGMENTER: Final = Expected("a SAM 2 model for videos", ("Sam2VideoModel",
 """SAM 2 and SAM 2.1."""
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-# The labels of a box's corners.
+# The point labels that mean the corners of a box.
 _CORNERS: Final = (2, 3)
 
 
@@ -48,7 +48,7 @@ def followed(loaded: Pretrained, frames: "Iterable[Image]", boxes: "Sequence[Box
     network, facts = loaded.network, processor_facts(loaded.model)
     side = int(network.config.image_size)
     mean, std = facts.get("image_mean", _MEAN), facts.get("image_std", _STD)
-    # As far back as the model looks.
+    # The number of earlier frames that the model uses.
     behind = max(network.config.num_maskmem, network.config.max_object_pointers_in_encoder) + 1
     session: Any = Sam2VideoInferenceSession(
         inference_device=loaded.device,
@@ -74,7 +74,7 @@ def followed(loaded: Pretrained, frames: "Iterable[Image]", boxes: "Sequence[Box
 
 
 def _add_boxes(session: Any, boxes: "Sequence[Box]", scale: tuple[float, float]) -> None:
-    """Tell the model the boxes of objects in the first frame, each as its two corners."""
+    """Pass the boxes of objects in the first frame to the model, each as its two corners."""
     import torch
 
     for number, box in enumerate(boxes):

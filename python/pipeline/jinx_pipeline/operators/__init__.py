@@ -1,4 +1,4 @@
-"""Operators, which process samples and know neither files nor engines."""
+"""Operators, which process samples and know nothing about files and engines."""
 
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.context import Context

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 64_000_000
 MAX_BLOCK_ROWS: Final = 20_000
-# The minimum rows or bytes of a block: a smaller block costs more to hand out than to process.
+# The minimum number of rows or bytes of a block: it costs more to hand out a smaller block than to process it.
 MIN_BLOCK_ROWS: Final = 500
 MIN_BLOCK_BYTES: Final = 1_000_000
-# The minimum number of blocks, so that a small input keeps all cores busy too.
+# The minimum number of blocks, so that even a small input keeps all cores busy.
 MIN_BLOCKS: Final = 64
 
 
@@ -79,7 +79,7 @@ def cut(rows: int, rows_per_block: int) -> list[int]:
 
 
 def cut_groups(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> list[int]:
-    """Groups of each block: as many as fit into the rows of a block, but at least one.
+    """The number of groups in each block: as many as fit into the rows of a block, but at least one.
 
     Args:
         bounds: The first row of each group among the rows of all groups, and the end; int64 of shape (groups + 1,).
@@ -92,6 +92,6 @@ def _groups_of_blocks(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> I
     first, groups = 0, len(bounds) - 1
     while first < groups:
         end = int(bounds.searchsorted(bounds[first] + rows_per_block, side="right")) - 1
-        end = min(max(end, first + 1), first + rows_per_block)  # many groups may be empty
+        end = min(max(end, first + 1), first + rows_per_block)  # otherwise, many groups might be empty
         yield end - first
         first = end

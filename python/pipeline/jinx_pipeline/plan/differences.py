@@ -5,7 +5,7 @@ from typing import Any
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """The differences between two descriptions, as `path: old -> new`."""
+    """The differences between two descriptions, in the form `path: old -> new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         names: list[Any] = list(dict.fromkeys([*old, *new]))  # pyright: ignore[reportUnknownArgumentType]
         changes = [

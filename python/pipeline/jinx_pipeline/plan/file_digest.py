@@ -9,13 +9,13 @@ from typing import Final
 
 from jinx_pipeline.store.local_store import published
 
-# A file that changed more recently than this may change again without a change of its times.
+# A file that was changed more recently than this may change again without a new modification time.
 _SETTLED_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True)
 class FileDigest:
-    """The content of a file.
+    """The size and digest of a file's content.
 
     Attributes:
         size: Its size in bytes.
@@ -43,7 +43,7 @@ def file_digest(path: str, folder: Path) -> FileDigest:
         if record["state"] == state:
             return FileDigest(state["size"], record["sha256"])
     except (OSError, ValueError, LookupError, TypeError):
-        pass  # no stored digest
+        pass  # there is no stored digest
     digest = head_digest(path, state["size"])
     changed_at = max(state["modified"], state["changed"]) / 1e9
     if _state(path) == state and time.time() - changed_at > _SETTLED_SECONDS:

@@ -1,4 +1,4 @@
-"""The order of filters that commute: the fastest first, where that changes no result."""
+"""The order of filters that commute: fastest first, as long as this changes no result."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -28,7 +28,7 @@ def reordered(recipe: Recipe, chain: Sequence[int], rates: Mapping[int, float]) 
 
 
 def _fastest_first(recipe: Recipe, run: Sequence[int], rates: Mapping[int, float]) -> list[int]:
-    """The filters, always the fastest of those that no waiting one must precede."""
+    """The filters, always choosing the fastest one before which no waiting filter must run."""
     waiting, ordered = list(run), list[int]()
     while waiting:
         free = [
@@ -45,7 +45,7 @@ def _fastest_first(recipe: Recipe, run: Sequence[int], rates: Mapping[int, float
 
 
 def _depend(one: Operator, other: Operator) -> bool:
-    """Whether the order of two filters changes a result: they have a statistic in common, or one reads the other's."""
+    """Whether the order of two filters affects a result: they share a statistic, or one reads the other's."""
     stats, others = _stats_of(one), _stats_of(other)
     return bool(stats & others) or _reads_any(one, others) or _reads_any(other, stats)
 

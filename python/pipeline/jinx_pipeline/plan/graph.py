@@ -16,10 +16,10 @@ from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
 Kind = Literal["source", "map", "merge", "look", "decide", "gather", "store", "join", "pack"]
 
-# Digits of an id: enough for a million nodes without a collision.
+# The number of hexadecimal digits of an id: enough for a million nodes without a collision.
 _DIGITS: Final = 12
 _PREFIX_CHARACTERS: Final = 24
-# The run stops after this many failures of a task whose rows cannot be left out.
+# The run stops after a task whose rows cannot be left out has failed this many times.
 _FATAL_STRIKES: Final = 5
 # Kinds of nodes that write outputs.
 WRITERS: Final[tuple[Kind, ...]] = ("join", "pack")
@@ -85,7 +85,7 @@ class PlanGraph:
         return self._by_id[node_id]
 
     def find(self, kind: Kind, place: int, *, of_other: bool = False) -> PlanNode | None:
-        """The node of a kind for an operator that looks at all rows; None if there is none.
+        """The node of some kind for an operator that looks at all rows; None if there is none.
 
         Args:
             kind: The kind; `map`: the node that computes the keys.
@@ -108,7 +108,7 @@ class PlanGraph:
         return [node for node in self.nodes if node.kind == "source" and not node.of_other]
 
     def barriers(self) -> list[PlanNode]:
-        """The nodes that give new blocks to their readers, once all rows before them are there."""
+        """The nodes that give their readers new blocks, once all rows before them are complete."""
         return [node for node in self.nodes if node.kind in {"decide", "gather"}]
 
     def outputs(self) -> list[PlanNode]:
@@ -116,7 +116,7 @@ class PlanGraph:
         return [node for node in self.nodes if node.kind == "map" and node.output is not None]
 
     def origin(self, node_id: str) -> PlanNode:
-        """The source or decision that the blocks of a node come from."""
+        """The source or decision from which the blocks of a node come."""
         node = self[node_id]
         while node.reads:
             node = self[node.reads[0].node]
@@ -137,7 +137,7 @@ class PlanGraph:
         return found
 
     def of_generations(self, generations: Sequence[int]) -> "PlanGraph":
-        """The graph that writes the outputs again: the ids of the writing nodes differ for each generation.
+        """The graph for writing the outputs again: the ids of the writing nodes differ for each generation.
 
         Args:
             generations: How many times each output was written before.

@@ -58,7 +58,7 @@ def graph_of(
 
 @dataclass
 class _Chain:
-    """Consecutive operators that have no node yet.
+    """Consecutive operators that have not been put into a node yet.
 
     Attributes:
         reads: The streams that the first operator reads.
@@ -87,7 +87,7 @@ class _Builder:
         read = [*_all_inputs(recipe), *(reader.after for reader in (*recipe.steps, *recipe.all_outputs))]
         self._readers = Counter(_plain(port) for ports in read for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
-        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source.
+        # For each node: the source or decision from which its blocks come, and whether its rows are rows of a source.
         self._origins: dict[str, str] = {}
         self._domains: dict[str, str] = {}
         self._has_base: dict[str, bool] = {}
@@ -114,7 +114,7 @@ class _Builder:
         elif operator.kind in GLOBAL_KINDS:
             self._ends[StepPort(step)] = self._add_decision(step, self._chain_of(inputs, after))
         elif ports:
-            # Rows that earlier operators drop must not reach its ports, so it has a node of its own.
+            # A filter with ports has a node of its own: rows that earlier operators drop must not reach the ports.
             chain = _Chain(self._streams(inputs), [step], after=after)
             last = self._closed(chain, ports=("out", *ports))
             for port in last.ports:
@@ -140,7 +140,7 @@ class _Builder:
             if operator.kind == "sink" and not self._readers[StepPort(step)]:
                 self._stream_of(StepPort(step))
 
-    # Chains.
+    # Methods for chains.
 
     def _chain_of(self, inputs: tuple[StepPort, ...], after: tuple[Stream, ...]) -> _Chain:
         """The chain that an operator extends, or a new one."""
@@ -170,18 +170,18 @@ class _Builder:
         return tuple(dict.fromkeys(map(self._stream_of, ports)))
 
     def _in_parts(self, streams: Sequence[Stream]) -> tuple[Stream, ...]:
-        """Streams whose rows are in parts of one kind, since only these can be concatenated."""
+        """The streams, with all rows in parts of the same kind, because only such parts can be concatenated."""
         have_base = all(self._has_base[stream.node] for stream in streams)
         return tuple(
             Stream(self._closed(_Chain((stream,)), has_base=have_base).id)
-            # The rows of a source or decision are in no parts.
+            # The rows of a source or decision are not stored in parts.
             if self._origins[stream.node] == stream.node or self._has_base[stream.node] != have_base
             else stream
             for stream in streams
         )
 
     def _gathered(self, streams: Sequence[Stream], step: int | None, after: tuple[Stream, ...] = ()) -> Stream:
-        """Add a node that puts streams together, whose blocks may differ."""
+        """Add a node that combines streams, whose blocks may differ."""
         operator = None if step is None else self._operators[step]
         counted = streams[-1:] if isinstance(operator, Gather) and operator.counts_last else []
         gathers = self._in_parts(streams[: len(streams) - len(counted)])
@@ -215,7 +215,7 @@ class _Builder:
         output: int | None = None,
         has_base: bool = True,
     ) -> PlanNode:
-        """Add nodes for the operators of a chain, a new one where the pool or batch size changes; returns the last."""
+        """Add nodes for the operators of a chain, a new one wherever pool or batch size changes; returns the last."""
         runs = self._runs(chain, keys_of)
         for places in runs[:-1]:
             node = self._add_map(chain, places)
@@ -223,7 +223,7 @@ class _Builder:
         return self._add_map(chain, runs[-1], ports=ports, keys_of=keys_of, output=output, has_base=has_base)
 
     def _runs(self, chain: _Chain, keys_of: int | None) -> list[tuple[int, ...]]:
-        """Runs of operators with the same workers and batch size: the first makes groups, the last computes keys."""
+        """Runs of operators with the same workers and batch size; the first makes groups, the last computes keys."""
         rates = {place: measured.rows_per_second for place, measured in self._findings.operators.items()}
         steps, ordered = self._recipe.steps, reordered(self._recipe, chain.places, rates)
         places = [*([] if chain.group is None else [chain.group]), *ordered, *([] if keys_of is None else [keys_of])]
@@ -270,14 +270,14 @@ class _Builder:
             rows = self._findings.batch_rows(places, self._pools.get(pool, []), rows, self._memory.get(pool))
         return rows
 
-    # Operators that look at all rows.
+    # Methods for operators that look at all rows.
 
     def _add_decision(self, step: int, chain: _Chain, store: PlanNode | None = None) -> _Chain | Stream:
-        """Add the nodes for the keys of all rows, the tasks over them and the decision; returns what follows it."""
+        """Add nodes for the keys of all rows, the tasks over them and the decision; returns what follows."""
         operator, group = self._operators[step], chain.group
         makes_groups = group is not None and self._operators[group].kind == "grouper" and not chain.places
         if operator.kind == "aggregator" and makes_groups:
-            chain.group = step  # the aggregator reads the groups themselves
+            chain.group = step  # the aggregator itself reads the groups
             return chain
         is_keyed = isinstance(operator, Keyed)
         rows = self._closed(chain, keys_of=step if is_keyed else None)
@@ -301,11 +301,11 @@ class _Builder:
         reads = (Stream(decide.id),)
         if operator.kind in {"grouper", "aggregator"}:
             return _Chain(reads, group=step)
-        # The last phase of the operator edits samples.
+        # Here the last phase of the operator edits samples.
         return _Chain(reads, [step]) if is_edited else reads[0]
 
     def _add_look(self, step: int, operator: Partitioned, rows: PlanNode, store: PlanNode | None) -> PlanNode:
-        """Add the nodes of tasks over the keys of an operator, and those for the keys of the dataset of a join."""
+        """Add the nodes for tasks over an operator's keys, and those for the keys of a join's other dataset."""
         keys = [Stream(rows.id, "keys")]
         if operator.other is not None:
             source = self._other_source(step, store)
@@ -343,12 +343,12 @@ class _Builder:
             )
         )
 
-    # Ids.
+    # Methods for ids.
 
     def _map_facts(self, node: PlanNode) -> list[Any]:
-        """Everything that determines the rows that a node of operators makes."""
+        """Everything that determines the rows made by a node of operators."""
         recipe, operators = self._recipe, self._operators
-        # In the order of the recipe: the order in which filters run does not change which rows remain.
+        # Sort by the order in the recipe: the order in which filters run does not change which rows remain.
         places = sorted(node.operators)
         depends_on_batch = any(operators[place].depends_on_batch for place in places)
         return [
@@ -370,7 +370,7 @@ class _Builder:
         ]
 
     def _add(self, node: PlanNode) -> PlanNode:
-        """Add a node; its id gets a number if another branch does the same."""
+        """Add a node; its id gets a number if another branch has an equal node."""
         equal = sum(earlier.id.startswith(node.id) for earlier in self.nodes)
         node = replace(node, id=f"{node.id}-{equal + 1}") if equal else node
         self._origins[node.id] = self._origins[node.reads[0].node] if node.reads else node.id
@@ -393,7 +393,7 @@ def _ids(streams: Sequence[Stream]) -> list[str]:
 
 
 def _plain_export(recipe: Recipe, export: Export | None) -> Any:
-    """Everything besides its rows that determines the bytes of an output."""
+    """Everything except the rows that determines the bytes of an output."""
     if export is None:
         return None
     stats = [export.keep_stats, *(["typed_stats"] if export.typed_stats else [])]
@@ -409,11 +409,11 @@ def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
     return [*recipe.step_inputs, *(output.inputs for output in recipe.all_outputs)]
 
 
-# Checks that steps fit together.
+# Functions that check whether steps fit together.
 
 
 def _checked_order(recipe: Recipe) -> list[int]:
-    """The steps, each after those that it reads.
+    """The steps in an order in which each comes after those that it reads.
 
     Raises:
         RecipeError: There is a cycle, a step reads what no step makes, or a step is not read.
@@ -468,7 +468,7 @@ def _ports_of(recipe: Recipe, step: int | None) -> tuple[str, ...]:
     operator = None if step is None else recipe.steps[step].operator
     if operator is None or operator.kind in GLOBAL_KINDS:
         return ("out",)
-    # Code that is not loaded may be a filter.
+    # Code that is not loaded yet may turn out to be a filter.
     if isinstance(operator, Filter | UnloadedOperator) and not recipe.measure_only:
         return ("out", "kept", "dropped", "failed")
     return ("out", "failed")

@@ -1,4 +1,4 @@
-"""Inputs: opens or converts sources, and tells a changed input from a grown one."""
+"""Inputs: opens or converts sources, and distinguishes changed inputs from those that only grew."""
 
 import json
 import os
@@ -46,13 +46,13 @@ from jinx_pipeline.store.mirror import (
 )
 from jinx_pipeline.store.mirror_store import store_at
 
-# Formats that are converted first: then only a broken line is lost, not the file, and workers need not index or scan
-# the file.
+# The suffixes of formats that are converted first. Then a broken line loses only itself, and workers need not index the
+# file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
 # Characters that the paths of bases in saved views may not contain.
 _UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]")
-# The suffix of the directory of a conversion until it is done.
+# The suffix of a conversion's directory until it is complete.
 UNFINISHED: Final = ".work"
 
 Convert = Callable[[str, Path, Path], None]
@@ -61,7 +61,7 @@ Convert = Callable[[str, Path, Path], None]
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An unreadable row of a source.
+    """A row of a source that could not be read.
 
     Attributes:
         samples_before: The number of readable samples before the row.
@@ -94,7 +94,7 @@ class Input:
 
 
 def bytes_of(info: DatasetInfo) -> int:
-    """The size of a dataset's files in bytes; a view's base counts in proportion to the rows that the view selects."""
+    """The size of a dataset's files in bytes; for a view, the base counts in proportion to the selected rows."""
     shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
     return info.bytes + info.sidecar_bytes + shown
 
@@ -110,7 +110,7 @@ def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Inpu
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Prefix an error about a source with its place in the recipe."""
+    """Begin the message of an error about a source with its place in the recipe."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:
@@ -162,7 +162,7 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
 
 
 def _converted(target: Path) -> Input | None:
-    """A source that is converted already; None if it is not, or if files of the conversion are gone or damaged."""
+    """The dataset of a source that was converted earlier; None if it was not, or if files are missing or damaged."""
     if not exists(target / "jinx.json"):
         return None
     try:
@@ -173,7 +173,7 @@ def _converted(target: Path) -> Input | None:
 
 
 def content_of(path: str) -> dict[str, Any]:
-    """The identity of a source without converting it; it differs for another file, and after a change of the file.
+    """The identity of a source without converting it; it differs for another file, and after a change.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -201,13 +201,13 @@ def needs_conversion(path: str) -> bool:
     except UnsupportedError:
         return True
     except JinxError:
-        # A directory or pattern of other files; the conversion reports whether they can be read.
+        # A directory or pattern of other files; converting it shows whether they can be read.
         return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
 
 
 def columns_told_by(path: str) -> set[str] | None:
-    """All columns of a source that is converted first, if its first samples show them.
+    """All columns of a source that will be converted first, if its first samples show them.
 
     Returns:
         The names; None if later samples may have other columns, no sample can be read, or the source is remote.
@@ -215,7 +215,7 @@ def columns_told_by(path: str) -> set[str] | None:
     if "://" in path:
         return None
     names: set[str] = set()
-    # Unreadable samples are left out when the source is converted.
+    # Unreadable samples are skipped here, and left out when the source is converted.
     with suppress(JinxError):
         for number, sample in enumerate(jinx.stream(path)):
             if number == _FIRST_SAMPLES:
@@ -233,7 +233,7 @@ def forget_queries(recipe: Recipe, inputs_dir: Path) -> None:
 
 
 def _selected(query: TableQuery, inputs_dir: Path) -> Input:
-    """The rows of a query, which are selected once for each run; of a late one, the sample that `TableSelect` reads.
+    """The rows of a query, selected once per run; for a late query, the sample that `TableSelect` reads.
 
     Raises:
         AwayError: The database does not answer.
@@ -242,7 +242,7 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
     """
     target = inputs_dir / query.name
     if not exists(target / "jinx.json"):
-        # A file of an earlier process is not complete.
+        # A directory from an earlier process is incomplete.
         shutil.rmtree(target, ignore_errors=True)
         inputs_dir.mkdir(parents=True, exist_ok=True)
         if isinstance(query, LateQuery):
@@ -276,7 +276,7 @@ def _rejected(path: Path) -> list[Rejected]:
 
 
 def _described(path: str) -> Input:
-    """An input that is read where it is.
+    """An input that is read in place.
 
     Raises:
         ValueError: The saved views that a run makes of it cannot name its path.
@@ -294,7 +294,7 @@ def _refuse_unnameable(path: str) -> None:
 
 
 def refuse_private_columns(inputs: Iterable[Input], columns: Iterable[str]) -> None:
-    """Refuse inputs with columns of names that parts have for themselves.
+    """Refuse inputs with columns whose names are reserved for parts.
 
     Raises:
         ValueError: There is such a column.
@@ -346,7 +346,7 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     if not recipe.exports:
         return
     named = [source.path for source in recipe.sources]
-    files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
+    files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a str
     shown = [file for path in paths for file in files_of(jinx.open(path))]
     needed = [file.path for step in recipe.steps for file in step.operator.needed_files]
     code = [*recipe.options.custom_operators, *([] if recipe.file is None else [recipe.file])]
@@ -379,7 +379,7 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
             ends_a_line = file.read(1) == b"\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     if old["format"] == "converted":
-        return False  # it is unknown which of the samples were there before
+        return False  # it is not known which of the samples are old
     ids = old.get("ids") or [None]
     files: list[str] = old.get("files") or []
     begins = new["ids"][: len(ids)] == ids and (new.get("files") or [])[: len(files)] == files
@@ -387,9 +387,9 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
 
 
 def _fingerprint(path: str) -> str:
-    """A digest of a source without an identity: of names, sizes and times of its files, or of a server's answer."""
+    """A digest of a source without an identity: from names, sizes and times of files, or a server's answer."""
     if is_remote(path) and not any(wildcard in path for wildcard in "*?["):
-        with suppress(FileNotFoundError):  # a directory, or nothing
+        with suppress(FileNotFoundError):  # a directory, or no object
             info = patiently(lambda: object_store().head(path))
             return sha256(repr((path, info.size, info.tag)).encode()).hexdigest()[:16]
     if "://" in path:
@@ -398,11 +398,11 @@ def _fingerprint(path: str) -> str:
     if root.is_dir():
         files = sorted(file for file in root.rglob("*") if file.is_file())
     else:
-        files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a string
+        files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a str
     return sha256(repr(list(map(_file_facts, files))).encode()).hexdigest()[:16]
 
 
 def _file_facts(file: Path) -> tuple[str, int, int, int]:
-    """The path, size and times; the last (ctime) also changes if a file gets the times of another."""
+    """The path, size and times; the last time (ctime) changes even if a file is given another's times."""
     status = file.stat()
     return os.path.abspath(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns  # noqa: PTH100

@@ -1,4 +1,4 @@
-"""A manifest lists the parts that hold the rows of a node, with their numbers of rows.
+"""A manifest lists the parts that contain the rows of a node, with their numbers of rows.
 
 It is a file with a NumPy array, so that a worker reads only what it needs, for any number of parts.
 """
@@ -83,7 +83,7 @@ class PartSlice:
     shifts: "Positions"
 
     def local(self, positions: "Positions") -> "Positions":
-        """The positions of rows in these parts concatenated.
+        """The positions of rows within these parts, concatenated.
 
         Args:
             positions: Their positions in all parts of the manifest.

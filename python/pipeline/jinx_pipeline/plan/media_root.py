@@ -1,4 +1,4 @@
-"""The default `media_root`, to which relative paths of media are relative."""
+"""The default `media_root`, from which relative paths of media start."""
 
 from dataclasses import replace
 from pathlib import Path

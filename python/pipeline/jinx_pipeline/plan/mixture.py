@@ -1,4 +1,4 @@
-"""Mixes sources: chooses samples of each by weight, with a seed."""
+"""Mixes sources: selects samples of each by weight, with a seed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def order_of_groups(recipe: Recipe, rows: Sequence[int]) -> "tuple[npt.NDArray[np.int64] | None, list[int]]":
-    """The rows to read, counted over all sources in order, and how many of them each group of sources has.
+    """The rows to read, numbered over all sources in order, and how many of them each group of sources has.
 
     Args:
         recipe: The recipe.
@@ -41,7 +41,7 @@ def order_of_groups(recipe: Recipe, rows: Sequence[int]) -> "tuple[npt.NDArray[n
 
 
 def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int) -> "npt.NDArray[np.int64] | None":
-    """The rows to read, counted over all sources in order; None for all rows, in order.
+    """The rows to read, numbered over all sources in order; None means all rows in order.
 
     With weights, the mixture is as large as possible: the source that is too small for its share limits it;
     `max_samples` counts as the size of a source. The seed chooses the samples, which keep their order.

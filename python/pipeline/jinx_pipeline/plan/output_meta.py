@@ -1,4 +1,4 @@
-"""The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs that it was made from.
+"""The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs of the run.
 
 The `meta` does not depend on when, where or how the recipe was run, so the same recipe gives the same bytes.
 """
@@ -17,7 +17,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity
 
 MEMBER: Final = "jinx_pipeline"
-# Operators of these kinds may change any column if they declare none.
+# If an operator of these kinds declares no columns, it may change any.
 _EDITING = frozenset({"mapper", "splitter", "aggregator"})
 
 
@@ -73,14 +73,14 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
     if dataset is None or not dataset.info().meta:
         return {}
     with TemporaryDirectory(dir=folder) as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # copies of rows warn about different Arrow schemas
+        warnings.simplefilter("ignore")  # copying rows warns about different Arrow schemas
         with jinx.Writer(Path(temporary) / "empty.jinx") as writer:
             writer.copy(dataset, [])
         return jinx.open(Path(temporary) / "empty.jinx").info().meta
 
 
 def _identified(source: Input) -> dict[str, Any]:
-    """The parts of an identity that identify the content, without the path or the times of files."""
+    """The parts of an identity that identify content, without the paths or times of files."""
     identity = source.identity
     if "sha256" in identity:
         return {name: identity[name] for name in ("format", "samples", "bytes", "sha256")}

@@ -1,4 +1,4 @@
-"""Estimates the size of the media files that samples name, from a few samples, before blocks are cut."""
+"""Estimates the size of media files that samples refer to, from a few samples, before dividing into blocks."""
 
 import stat
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from jinx_pipeline.sample.media import Media, MediaError
 from jinx_pipeline.sample.roles import ROLES, Role
 
 _SAMPLES: Final = 64
-# Samples with embedded media are read to find paths, up to this many bytes.
+# Up to this many bytes of samples with embedded media are read to find paths.
 _READ_BYTES: Final = 16_000_000
-# Enough for an estimate: on a network disk, each file takes a while.
+# This number of files is enough for an estimate; on a network disk, each file takes a while.
 _FILES: Final = 256
 _SEED: Final = 0
 _THREADS: Final = 16
 
 
 def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes: float) -> float:
-    """The mean size of the media of a sample that operators may read, in files and buckets; other URLs do not count.
+    """The mean size of a sample's media that operators may read, in files and buckets; other URLs are ignored.
 
     Every run checks the same files, however long it takes, because the size of blocks depends on the result.
 
@@ -52,7 +52,7 @@ def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes
 
 
 def _media_roles(recipe: Recipe, source: OpenSource) -> list[Role]:
-    """The media roles that operators declare to read; all roles if an operator declares nothing, such as a function."""
+    """The media roles that operators declare; all roles if one declares nothing, for example a function."""
     names = set(source.dataset.column_names)
     operators = [step.operator for step in recipe.steps]
     may_read_all = any(not operator.reads for operator in operators if operator.kind in FusedOp.LOCAL)

@@ -1,4 +1,4 @@
-"""Divides a source for conversion; the pieces depend only on its files, so they are the same in every run."""
+"""Divides a source for conversion; the pieces depend only on its files, so every run has the same ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from jinx._convert.inputs import find_inputs
 from jinx._convert.splits import splits_of
 
 PIECE_BYTES: Final = 128_000_000
-# Suffixes of files in which each line is a sample.
+# The suffixes of files in which each line is a sample.
 LINES: Final = (".jsonl", ".ndjson", ".jsonlines")
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A file, or the lines of a file that begin in a range.
+    """A file, or the lines in a file that begin within a range.
 
     Attributes:
         path: The file.
@@ -57,13 +57,13 @@ def _of_file(path: str, kind: FormatName) -> list[Piece]:
 
 
 def _begins_with_object(path: str) -> bool:
-    """Whether a file begins with a JSON object in UTF-8, not with an array or in another encoding."""
+    """Whether a file begins with a JSON object in UTF-8, as opposed to an array or another encoding."""
     with Path(path).open("rb") as file:
         return file.read(_CHUNK).lstrip()[:1] == b"{"
 
 
 def lines_of(file: IO[bytes], start: int, stop: int) -> Iterator[bytes]:
-    """The bytes of the lines that begin in a range, in chunks."""
+    """The lines that begin within a range, as chunks of bytes."""
     start, stop = (_line_start(file, place) for place in (start, stop))
     file.seek(start)
     while start < stop:
@@ -75,7 +75,7 @@ def lines_of(file: IO[bytes], start: int, stop: int) -> Iterator[bytes]:
 
 
 def _line_start(file: IO[bytes], place: int) -> int:
-    """The first offset from `place` on where a line begins; the end of the file if there is none."""
+    """The first offset at or after `place` where a line begins; the end of the file if there is none."""
     if place == 0:
         return 0
     place -= 1

@@ -68,7 +68,7 @@ class Plan:
     findings: Findings = field(default_factory=Findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
+        """The plan as plain data, for JSON."""
         return msgspec.to_builtins(self, str_keys=True)
 
     @classmethod
@@ -140,7 +140,7 @@ def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
 
 
 def with_pools(recipe: Recipe, plan: Plan) -> Plan:
-    """The plan with the current resources of the recipe: a resumed run may give an operator more."""
+    """The plan with the recipe's current resources: a resumed run may give an operator more."""
     nodes = [
         node if node.pool is None else replace(node, pool=node_resources(recipe, node).pool)
         for node in plan.graph.nodes
@@ -149,7 +149,7 @@ def with_pools(recipe: Recipe, plan: Plan) -> Plan:
 
 
 def joined_paths(recipe: Recipe) -> list[str]:
-    """The datasets that a recipe reads besides its sources."""
+    """The datasets that a recipe reads in addition to its sources."""
     operators = [step.operator for step in recipe.steps]
     others = [operator.other for operator in operators if isinstance(operator, Partitioned)]
     return [other[0] for other in others if other is not None and other[0]]
@@ -210,7 +210,7 @@ def _unmet_resources(recipe: Recipe, lacks: Callable[[Resources], str | None]) -
 
 def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
     if recipe.has_branches:
-        return  # a step may read what a later step makes
+        return  # a step may read what a step further down makes
     known = set(columns)
     for step in recipe.steps:
         operator = step.operator
@@ -229,7 +229,7 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
         if isinstance(operator, Aggregator) and operator.columns_made is not None:
             known = set(operator.columns_made)
         elif operator.kind in {"aggregator", "splitter"} or (operator.kind == "mapper" and not operator.writes):
-            return  # its columns are unknown until it runs
+            return  # an operator's columns are unknown until it runs
 
 
 def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
@@ -244,7 +244,7 @@ def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
 
 
 def _upstream(recipe: Recipe, output: Output) -> set[int]:
-    """The steps whose rows reach an output."""
+    """The steps whose rows reach any output."""
     found: set[int] = set()
     ports, inputs = list(output.inputs), recipe.step_inputs
     while ports:
@@ -291,7 +291,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     places = [place for place in (node.group, *node.operators, node.keys_of) if place is not None]
     before = operators[: min(places, default=len(operators))]
     if node.group is not None and before and before[-1].kind == "grouper":
-        before.pop()  # the grouper, whose groups an aggregator takes unchanged
+        before.pop()  # a grouper: the aggregator after it takes the groups unchanged
     needs = node_resources(recipe, node)
     files = {str(Path(path).absolute()) for place in places for path in operators[place].digested_files}
     digests = {path: small_file_digest(path) for path in sorted(files)}
@@ -337,7 +337,7 @@ def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
 
 
 def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] | None) -> dict[str, Any]:
-    """Keywords of `jinx.Writer` for the output; of a view, `vectors` are the columns that it stores as arrays."""
+    """Keywords of `jinx.Writer` for the output; for a view, `vectors` are the columns stored as arrays."""
     options: dict[str, Any] = {} if meta is None else {"meta": meta}
     if export is not None and export.shard_size is not None:
         options["shard_size"] = export.shard_size

@@ -11,16 +11,16 @@ from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe
 
-# The run of a shorter input would finish before a probe.
+# With fewer rows, the run would finish before a probe does.
 MIN_ROWS: Final = 2_000
 PROBE_ROWS: Final = 256
-# After these operators the samples are no longer those of the input.
+# After operators of these kinds, the samples are no longer those of the input.
 _ENDS: Final = frozenset({"grouper", "aggregator", "join"})
-# Rows of the same input differ: a batch may need this many times the measured memory.
+# Rows of the same input vary in size: a batch may need this many times the measured memory.
 _HEADROOM: Final = 2
-# Allows for the texts that operators changed in a block, which are held until they are written.
+# Memory for the texts in a block that operators have changed, which are kept until they are written.
 _BLOCK_BYTES: Final = 64_000_000
-# With fewer rows in a batch, operators lose more time than another worker would save.
+# With fewer rows per batch, operators lose more time than an additional worker would save.
 _FEW_ROWS: Final = 8
 
 
@@ -82,7 +82,7 @@ class Findings:
 
 
 def probed_places(recipe: Recipe) -> list[int]:
-    """The operators to probe: those that work on single samples, are not code of a script, and compute something.
+    """The operators to probe: they work on single samples, are not script code, and compute something.
 
     On Ray without a memory limit, the probe only decides the order of filters, so it ends at the last movable filter.
     """
@@ -99,7 +99,7 @@ def probed_places(recipe: Recipe) -> list[int]:
 
 
 def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
-    """The place of the last filter that the planner may swap with the one before it; -1 if there is none."""
+    """The position of the last filter that the planner may move before another; -1 if there is none."""
     if not recipe.options.reorder:
         return -1
     moving = {place for place in measured if may_move(recipe.steps[place].operator)}
@@ -107,7 +107,7 @@ def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
 
 
 def _is_measured(recipe: Recipe, operator: Operator) -> bool:
-    """Whether the input has all statistics of a filter, so that it computes nothing."""
+    """Whether the input has all statistics of a filter, so that the filter computes nothing."""
     if not isinstance(operator, Filter):
         return False
     return all(recipe.known_stats.get(name) == operator.stats_digest for name in operator.stats)
@@ -120,7 +120,7 @@ def findings_from(data: Mapping[str, Any]) -> Findings:
 
 
 def pools_of(recipe: Recipe) -> dict[str, Resources]:
-    """The resources of a worker of each pool; the first pool is for work that belongs to no operator."""
+    """The resources of a worker in each pool; the first pool is for work that belongs to no operator."""
     resources = [Resources(), *(step.resources for step in recipe.steps)]
     return {needs.pool: needs for needs in resources}
 
@@ -132,7 +132,7 @@ def measured_bytes(recipe: Recipe, findings: Findings) -> dict[str, int]:
 
 
 def places_by_pool(recipe: Recipe) -> dict[str, list[int]]:
-    """The places of operators, by pool."""
+    """The positions of operators, by pool."""
     places: dict[str, list[int]] = {}
     for place, step in enumerate(recipe.steps):
         places.setdefault(step.resources.pool, []).append(place)

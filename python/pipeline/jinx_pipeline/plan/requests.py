@@ -68,7 +68,7 @@ def _few_rows(recipe: Recipe, opened: OpenSource) -> Batch:
 def _estimate(operator: Operator, batch: Batch | None, rows: int, seed: int) -> RequestEstimate:
     try:
         tokens = None if batch is None else operator.request_tokens(batch, Context(seed=seed))
-    except Exception:  # noqa: BLE001 - a column that is not there yet, an unreadable image
+    except Exception:  # noqa: BLE001 - for example, a column that does not exist yet, or an unreadable image
         tokens = None
     if tokens is None or batch is None:
         return RequestEstimate(operator.name, None)

@@ -1,4 +1,4 @@
-"""The rows that a stage reads, described in a form small enough to send with every task."""
+"""The rows that a stage reads, in a form small enough to send with every task."""
 
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
@@ -65,7 +65,7 @@ class Source:
 
 
 class BaseDataset:
-    """The dataset under the parts, opened once for any number of parts.
+    """The dataset to which parts refer, opened once for any number of parts.
 
     Args:
         source: A source that has this dataset as its base.
@@ -92,7 +92,7 @@ class BaseDataset:
         return ViewOpener(self.dataset)
 
     def view(self, path: str) -> Any:
-        """The part at a path, a saved view over this dataset."""
+        """The part at a path: a saved view of this dataset."""
         return self._views.open(path)
 
 
@@ -117,7 +117,7 @@ class OpenSource:
         )
 
     def slice(self, first: int, rows: int) -> "OpenSource":
-        """The source for some of its rows or groups; it only opens the parts that hold them.
+        """The source for some of its rows or groups; it opens only the parts that contain them.
 
         Args:
             first: The first row or group; all keep their numbers and positions.
@@ -127,7 +127,7 @@ class OpenSource:
 
     @property
     def base(self) -> "jinx.Dataset | None":
-        """The base dataset; None if the parts hold the rows themselves."""
+        """The base dataset; None if the parts contain the rows themselves."""
         return self._base.dataset if self.source.base else None
 
     @cached_property
@@ -151,7 +151,7 @@ class OpenSource:
 
     @cached_property
     def samples(self) -> DatasetSource:
-        """The dataset for batches, which share the values that it has read."""
+        """The dataset for batches, which share the values that were read."""
         return _Samples(self)
 
     def __len__(self) -> int:
@@ -191,15 +191,15 @@ class OpenSource:
         return self.dataset.column(ID)
 
     def input_rows(self, positions: "Positions") -> "Positions":
-        """The rows of the base for positions; without a base, the positions themselves."""
+        """The rows of the base at some positions; without a base, the positions themselves."""
         return positions if self._rows is None else self._rows[self.local(positions)]
 
     def other_ids(self, positions: "Positions") -> list[str] | None:
-        """The ids of samples, or None if they are just the positions."""
+        """The ids of samples; None if they are just the positions."""
         return None if self._rows is None else self.ids(positions)
 
     def ids(self, positions: "Positions") -> list[str]:
-        """The ids of samples: the row number of the input, with ordinals appended by splitters."""
+        """The ids of samples: the row number in the input, with ordinals that splitters append."""
         rows = self.input_rows(positions).tolist()
         if self._ids is None:
             return [str(row) for row in rows]
@@ -207,7 +207,7 @@ class OpenSource:
 
     @property
     def origin(self) -> "jinx.Dataset":
-        """The dataset in which `origin_rows` are positions: the base, or `dataset` if there is no base."""
+        """The dataset to whose rows the positions in `origin_rows` refer: the base, or `dataset` without a base."""
         return self.dataset if self.base is None else self.base
 
     def origin_rows(self, positions: "Positions") -> "Positions":
@@ -215,11 +215,11 @@ class OpenSource:
         return self.local(positions) if self.base is None else self.input_rows(positions)
 
     def own_columns(self) -> list[str]:
-        """The columns that some part stores itself, because a row has another value than in the base or no value."""
+        """The columns that any part stores itself, because a row's value differs from the base or is missing."""
         return in_order(name for names in self._own for name in names)
 
     def has_own(self, positions: "Positions") -> "dict[str, npt.NDArray[np.bool_]]":
-        """For each of `own_columns`, the rows with another value than in the base or no value; bool of shape (n,)."""
+        """For each of `own_columns`, the rows whose value differs from the base or is missing; bool of shape (n,)."""
         local = self.local(positions)
         parts = np.searchsorted(np.cumsum([len(part) for part in self.parts]), local, side="right") if self._own else []
         has = {name: np.array([name in names for names in self._own])[parts] for name in self.own_columns()}
@@ -230,13 +230,13 @@ class OpenSource:
 
     @property
     def is_even(self) -> bool:
-        """Whether all rows have the same own columns, so that they can be copied as the parts show them."""
+        """Whether all rows have the same columns of their own, so that they can be copied as the parts show them."""
         marks = {ABSENT, UNCHANGED}.intersection(self.dataset.column_names)
         return not marks and len(set(self._own)) <= 1
 
     @cached_property
     def _own(self) -> list[frozenset[str]]:
-        """For each part, the columns in which a row has another value than in the base or no value."""
+        """For each part, the columns in which a row's value differs from the base or is missing."""
         if self.base is None or not self.source.has_parts:
             return []
         of_base = set(self.base.column_names)

@@ -1,4 +1,4 @@
-"""Row numbers as in the sources, where unreadable rows count too."""
+"""Row numbers in the sources, where unreadable rows also count."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Final
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.inputs import Input
 
-# Stands for the operator in reports of unreadable rows of the sources.
+# In reports of unreadable rows of the sources, this replaces the name of an operator.
 READING: Final = "reading the input"
 
 
@@ -25,7 +25,7 @@ class SourceRows:
         self._firsts = [0, *accumulate(source.rows for source in inputs)]
 
     def named(self, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its row number in it."""
+        """A row that was left out, as its source and its row number there."""
         index = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
         if bad.row < 0 or index < 0 or bad.counted:
             return bad

@@ -77,5 +77,5 @@ def opens(operator: Operator) -> bool:
 
 
 def may_move(operator: Operator) -> bool:
-    """Whether the planner may reorder an operator among others that may move, by their speed."""
+    """Whether the planner may reorder an operator, by speed, among others that may move."""
     return operator.commutes and not operator.depends_on_batch

@@ -13,7 +13,7 @@ from jinx_pipeline.store.file_lock import LockedError
 from jinx_pipeline.store.lease import lock_at
 from jinx_pipeline.store.mirror import is_remote, mirrored, shown
 
-# File systems allow 255; hidden files have the name, the id of the run, dots and a word.
+# File systems allow 255 bytes; the hidden files of an output add the run's id, dots and a suffix to its name.
 _MAX_NAME_BYTES = 255 - 28
 _ADVICE = "remove it, or choose another name"
 
@@ -37,7 +37,7 @@ def refuse_place(export: Export) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(f"{path}: this is not a regular file, and is never replaced; choose another name")
     if export.kind in {"jinx", "view"}:
-        # Opening a writer checks everything that it needs.
+        # Opening a writer checks everything that a writer needs.
         jinx.Writer(path, overwrite=True).abort()
         return
     if export.kind == "mds":

@@ -44,7 +44,7 @@ def identity_of(export: Export) -> Identity | None:
 
 
 def begins_with(export: Export, identity: Identity) -> bool:
-    """Whether the first shards of the directory at the path of an output are those of another state of it.
+    """Whether the first shards of an output directory are those of an earlier state of it.
 
     Args:
         export: The path of the directory.

@@ -1,4 +1,4 @@
-"""Writes outputs that are one file or not JINX, from all parts in the order of the input."""
+"""Writes outputs that are a single file or not JINX, from all parts in the order of the input."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ from jinx_pipeline.worker.own_values import copy_rows, has_column
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The number of rows whose own columns are read at a time.
+# The number of rows whose changed columns are read at a time.
 _COPIED_ROWS = 1000
-# Names that `jinx.convert` has for formats.
+# The names of formats that `jinx.convert` calls differently.
 _FORMATS = {"webdataset": "tar"}
 
 
@@ -61,12 +61,12 @@ def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
 
 
 def _write_view(export: Export, target: Path, source: OpenSource, writer: Mapping[str, Any]) -> "jinx.WriteResult":
-    """Write a saved view: the remaining rows of the input, and their own columns."""
+    """Write a saved view: the remaining rows of the input, and the columns that differ."""
     base = source.base
     if base is None:
         raise ValueError("a view shows rows of the input, and these rows are new; export with kind: jinx")
     if not source.parts:
-        # Write an empty dataset: readers see no difference from a view without samples.
+        # Write an empty dataset: readers cannot tell it from a view without samples.
         with jinx.Writer(target, overwrite=True, meta=writer["meta"]) as output:
             return output.close()
     dataset = source.dataset
@@ -74,8 +74,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     view = without_private(dataset)
     of_base: list[str] = []
     if not source.is_even:
-        # A view stores its own columns for all rows, so it also stores the values of rows that are unchanged from the
-        # base, and null for rows without a value.
+        # If a view stores a column, it stores it for all rows: also the values that rows share with the base, and null
+        # for rows without a value.
         own = [name for name in source.own_columns() if name in view.column_names]
         stored = _changed_in_some_row(source).union(base._own_columns())
         of_base = [name for name in own if name not in stored]
@@ -86,20 +86,21 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
     if export.typed_stats and STATS in view.column_names:
         view = _with_typed_stats(view, [path for path in writer.get("indexed", ()) if path.startswith(f"{STATS}.")])
-    # The inputs hold their own `meta`. The plan says which values the lengths were counted from; the parts do not,
-    # because they also hold unchanged own columns of an input that is a view.
+    # The `meta` of the inputs is kept. Which values the lengths were counted from is taken from the plan, not from the
+    # parts: parts also contain unchanged columns of an input that is a view.
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
     meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())
     hidden = [name for name in base.column_names if name not in view.column_names and name not in of_base]
-    # Parts hide a column also where only rows that were dropped later had it, which depends on blocks.
+    # A part also hides columns that only rows had which were dropped later. Ignore these: they depend on the division
+    # into blocks.
     missing = [name for name in hidden if not _has_any(base, rows, name)]
     with with_typed_vectors(view, writer.get("vectors", ()), target.parent) as typed:
         return write_rows_of(base, rows, typed, str(target), place=place, meta=meta, unhidden=[*of_base, *missing])
 
 
 def _with_typed_stats(view: "jinx.Dataset", paths: Sequence[str]) -> "jinx.Dataset":
-    """The view with a column of its own for each numeric statistic; the others stay members of `__dj__stats__`."""
+    """The view with a separate column for each numeric statistic; the others stay in `__dj__stats__`."""
     typed = dict[str, Any]()
     for path in paths:
         values = view.column(path)
@@ -119,12 +120,12 @@ def _other_stats(names: frozenset[str], sample: Mapping[str, Any]) -> dict[str, 
 
 
 def _is_shown(source: OpenSource, name: str) -> bool:
-    """Whether any remaining row has a column; in the base, perhaps only dropped rows have it."""
+    """Whether any remaining row has a column; in the base, possibly only dropped rows have it."""
     return any(any(has_column(source, chunk, name)) for chunk in _chunks(source))
 
 
 def _changed_in_some_row(source: OpenSource) -> set[str]:
-    """The columns of which some row has another value than the base, or none."""
+    """The columns in which any row's value differs from the base or is missing."""
     return {name for chunk in _chunks(source) for name, has_own in source.has_own(chunk).items() if has_own.any()}
 
 
@@ -144,7 +145,7 @@ def _value(name: str, sample: Mapping[str, Any]) -> Any:
 
 
 def _in_order_of_samples(dataset: "jinx.Dataset") -> "jinx.Dataset":
-    """The dataset with its columns in the order in which samples first have them.
+    """The dataset with its columns in the order in which they first occur in samples.
 
     The order of the parts depends on the blocks, which differ between a resumed run and a new one.
     """
@@ -162,10 +163,10 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
         options["shard_size"] = export.shard_size
     with TemporaryDirectory(prefix=".whole.", dir=target.parent) as folder:
         if not source.parts:
-            with suppress(MismatchError):  # a column of the base mixes types, which does not matter without samples
+            with suppress(MismatchError):  # a column of the base has mixed types, which does not matter without samples
                 if source.base is not None:
                     return jinx.convert(source.dataset, target, **options)
-            # The columns of new samples are unknown if there are none.
+            # Without any new samples, their columns are unknown.
             with jinx.Writer(Path(folder) / "none.jinx") as writer:
                 writer.close()
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
@@ -179,6 +180,6 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
         if export.kind == "parquet":
             dataset = _in_order_of_samples(dataset)
         if COUNTED in meta and export.kind == "parquet" and len(dataset):
-            # The plan says this, as for a view.
+            # As for a view, the plan says which values the lengths were counted from.
             dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))
         return jinx.convert(dataset, target, **options)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Stands for the operator in the activity of the worker.
+# In the worker's activity, this replaces the name of an operator.
 _WRITING = "writing the output"
 
 
 class OutputError(Exception):
-    """Raised when no worker can write the output; the message says why."""
+    """Raised if no worker can write the output; the message says why."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -120,13 +120,13 @@ class ExportWork:
 
 
 def placed(path: Path, prefix: str) -> Path:
-    """The path with a prefix in place of the directory of parts."""
+    """The path with a prefix instead of the directory of parts."""
     return Path(f"{prefix}{path.name}") if prefix else path
 
 
 @contextmanager
 def _output_errors() -> Generator[None]:
-    """Raise errors of the data as `OutputError`, because every other worker would get them too."""
+    """Raise errors in the data as `OutputError`, because every other worker would have them too."""
     try:
         yield
     except (CorruptFileError, TruncatedFileError) as error:

@@ -60,7 +60,7 @@ def _name_file(staged: Path, out: Path) -> None:
         os.link(staged, out)
     except FileExistsError:
         raise
-    except OSError:  # the file system has no hard links
+    except OSError:  # the file system does not support hard links
         staged.rename(out)
     else:
         staged.unlink()
@@ -77,7 +77,7 @@ def _replace_mds(staged: Path, out: Path) -> None:
 
 
 def hidden_directory(export: Export, run: str) -> Path:
-    """The directory where a run makes an output: next to the path of the output, so that a rename completes it."""
+    """The directory in which a run makes an output, next to its final path, so that a rename completes it."""
     out = Path(export.path).absolute()
     return out.with_name(f".{out.name}.{run}")
 

@@ -65,7 +65,7 @@ class Publication:
         return self._pending() is not None
 
     def published(self) -> Published | None:
-        """The record of the output, if the output is at its path; None if the output must be written.
+        """The record of the output if it is at its path; None if it must be written.
 
         Raises:
             FileExistsError: Another output is at the path, and may not be replaced.
@@ -89,7 +89,7 @@ class Publication:
             raise LostOutputError(f"{self.export.path} was written, and {state}, with its parts")
         return None
 
-    # Methods of `execute.executor.Outputs`.
+    # These methods implement `execute.executor.Outputs`.
 
     @property
     def generation(self) -> int:
@@ -100,7 +100,7 @@ class Publication:
         return 0 if before is None else before.generation + 1
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
-        """The tasks of a node that writes the output, which has the given number of blocks.
+        """The tasks of a node that writes the output and has the given number of blocks.
 
         Raises:
             FileExistsError: Another output has appeared at the path meanwhile.
@@ -137,7 +137,7 @@ class Publication:
             built = Built(begun.generation, identity, self.number)
             self.ledger.record(built)
         self._put_in_place(begun, built, output)
-        # Leftovers are removed before the record is written, because no later call looks for them.
+        # Remove leftovers before writing the record, because no later call looks for them.
         output.remove_parts()
         if not is_remote(self.export.path):
             remove_hidden(self.export, self.ledger.directory.run)
@@ -145,7 +145,7 @@ class Publication:
             _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         if self.export.append and built.output is not None:
-            samples = built.output["samples"]  # others may have appended more since
+            samples = built.output["samples"]  # other runs may have appended more since
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
         record = Published(*facts, samples, size, built.output, self.number, begun.others)
         self.ledger.record(record)
@@ -157,7 +157,7 @@ class Publication:
             return self._begun_again(begun) if self.export.append else begun
         before = self.ledger.published.get(self.number)
         if self.ledger.was_discarded(self._rows_node.id, self.number):
-            self.first_block = 0  # rows of the output have changed
+            self.first_block = 0  # some rows of the output have changed
             self._refuse_changes_of_appended(before)
         # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
         replaces = None if before is None else identity_of(self.export)
@@ -166,13 +166,13 @@ class Publication:
         if self.export.append:
             begun = self._appending(begun)
         else:
-            # If it is refused, the next call may append instead.
+            # Refuse before recording, so that the next call may append instead.
             self._refuse_other_output(begun)
         self.ledger.record(begun)
         return begun
 
     def _appending(self, begun: Publishing) -> Publishing:
-        """The record of a publication that appends to the output that is at the path now, if there is one.
+        """The record of a publication that appends to the output now at the path, if there is one.
 
         Raises:
             ValueError: Nothing can be appended to what is there.
@@ -202,13 +202,13 @@ class Publication:
         return again
 
     def _may_have_been_extended(self, present: Identity | None, recorded: Published) -> bool:
-        """Whether an output to which this run has appended may be there with more samples of others since."""
+        """Whether an output to which this run has appended may exist, with more samples that others appended since."""
         if present is None or not self.export.append:
             return False
         return present.get("samples", -1) >= self._own_samples(recorded)
 
     def _is_in_place(self, built: Built | None) -> bool:
-        """Whether the output that was made is at the path, perhaps with samples that others have appended since."""
+        """Whether the output that was made is at the path, even if others have appended samples since."""
         if built is None:
             return False
         is_same = identity_of(self.export) == built.output
@@ -223,7 +223,7 @@ class Publication:
 
     @staticmethod
     def _own_samples(before: Published | None) -> int:
-        """How many samples of an output this run has written."""
+        """The number of samples of an output that this run has written."""
         return 0 if before is None else before.samples - before.others
 
     def _is_built(self, begun: Publishing) -> bool:
@@ -250,7 +250,7 @@ class Publication:
 
     def _put_in_place(self, begun: Publishing, built: Built, output: StagedOutput) -> None:
         if self._is_in_place(built):
-            return  # an earlier process has done it
+            return  # done by an earlier process
         out = self.export.path
         replaces = self._refuse_other_output(begun)
         self.ledger.refuse_lost_epoch()

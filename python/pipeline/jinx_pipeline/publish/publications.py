@@ -1,4 +1,4 @@
-"""The outputs of a run, each of which is published by itself."""
+"""The outputs of a run; each is published separately."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ class Publications:
 
     def __init__(self, publications: Sequence[Publication]) -> None:
         self._all = list(publications)
-        # The outputs that are at their paths, with all rows.
+        # The outputs that are complete and at their final paths.
         self._present: dict[int, Published] = {}
 
     @property
@@ -37,7 +37,7 @@ class Publications:
         return present if len(present) == len(records) else None
 
     def begin(self) -> None:
-        """Find out which outputs must be written, or appended to.
+        """Find out which outputs must be written, or extended.
 
         Raises:
             FileExistsError: As for `published`.
@@ -54,7 +54,7 @@ class Publications:
 
     @property
     def first_block(self) -> int:
-        """The first block that some output lacks."""
+        """The first block that is missing from any output."""
         missing = [item.first_block for number, item in enumerate(self._all) if number not in self._present]
         return min(missing, default=0)
 

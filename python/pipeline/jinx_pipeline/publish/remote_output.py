@@ -1,4 +1,4 @@
-"""Outputs at URLs: workers write the objects, and the driver makes them an output with one conditional write.
+"""Outputs at URLs: workers write the objects, and the driver turns them into an output with one conditional write.
 
 A shard has the digest of its bytes in its name, so a late write of another attempt or run writes the same bytes, or
 another object. The manifest of the directory, `jinx.json`, names the shards that count; it is written last, and only
@@ -33,7 +33,7 @@ class RemoteDirectory(DirectoryOutput):
         self._read: list[Path] = []
 
     def committed(self, kind: Kind, block: int) -> None:
-        """Keep the parts until `remove_parts` removes many at once: a request for each costs more than their room."""
+        """Keep the parts until `remove_parts` removes many at once: a request for each costs more than the space."""
         self._read += self._used.pop((kind, block), ())
 
     def pack_tasks(self) -> Tasks:
@@ -82,7 +82,7 @@ class RemoteDirectory(DirectoryOutput):
             else:
                 patiently(lambda: object_store().put_if_match(url, data, before.tag))
         except (FileExistsError, MismatchError):
-            # After a failed call, the manifest may be our own.
+            # The call may have succeeded although it failed here: then the manifest is our own.
             if patiently(lambda: object_store().get(url)).data != data:
                 raise FileExistsError(url) from None
 
@@ -97,7 +97,7 @@ class RemoteDirectory(DirectoryOutput):
         super().remove_parts()
         remove_parts(self._read)
         if self._export.append:
-            return  # nothing was replaced, and other runs may be about to append shards that no manifest names yet
+            return  # nothing was replaced, and other runs may be about to append shards that are not in a manifest yet
         url = self._export.path
         listed = patiently(lambda: object_store().list(url, recursive=False))
         named = {shard["name"] for shard in json.loads(fetched(self._manifest_path).read_bytes())["shards"]}
@@ -118,7 +118,7 @@ class RemoteDirectory(DirectoryOutput):
         return [json.loads(fetched(self._parts / name).read_bytes()) for name in names]
 
     def _is_complete(self) -> bool:
-        return False  # committed tasks are not run again anyway
+        return False  # in any case, committed tasks do not run again
 
     @property
     def _manifest_path(self) -> Path:
@@ -132,12 +132,12 @@ class RemoteDirectory(DirectoryOutput):
 
 
 class RemoteFile(StagedOutput):
-    """An output at a URL that is one file or not JINX: one task writes it, main file last."""
+    """An output at a URL that is a single file or not JINX: one task writes it, main file last."""
 
     may_be_partly_there = True
 
     def join_tasks(self) -> Tasks:
-        """Return no tasks: the parts are read one after another."""
+        """No tasks, because the parts are read one after another."""
         return Tasks()
 
     def pack_tasks(self) -> Tasks:
@@ -151,7 +151,7 @@ class RemoteFile(StagedOutput):
         return identity_of(self._export)
 
     def put_in_place(self, *, replaces: bool) -> None:
-        """Refuse: what the task wrote was replaced meanwhile."""
+        """Raise an error: what the task wrote has been replaced meanwhile."""
         del replaces
         raise FileExistsError(self._export.path)
 
@@ -169,13 +169,13 @@ def _names(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _next_number(manifest: Mapping[str, Any]) -> int:
-    """A number above those in the names of shards, of which some may be missing."""
+    """A number higher than those in the names of shards; some of these may be missing."""
     found = (re.match(r"shard-(\d+)-", name) for name in _names(manifest))
     return max((int(match[1]) + 1 for match in found if match), default=len(manifest["shards"]))
 
 
 def _refuse_equal_shards(url: str, manifests: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse shards of one name: their names have a number and a digest of their bytes.
+    """Refuse several shards with one name: names contain a number and a digest of the bytes.
 
     Raises:
         FileExistsError: Two shards have one name.
@@ -189,7 +189,7 @@ def _refuse_equal_shards(url: str, manifests: Sequence[Mapping[str, Any]]) -> No
 
 
 def joined_manifest(manifests: Sequence[Mapping[str, Any]], generation: int) -> bytes:
-    """The manifest of a directory with the shards of several ones, without the empty shards of parts."""
+    """The manifest for a directory with the shards of several directories, without the empty shards of parts."""
     shards = [shard for manifest in manifests for shard in manifest["shards"]]
     first = manifests[0]
     whole = {
@@ -200,6 +200,6 @@ def joined_manifest(manifests: Sequence[Mapping[str, Any]], generation: int) -> 
     }
     whole.pop("digest")
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))[:-1]
-    # XXH3-64, which is the low half of XXH3-128 for more than 240 bytes.
+    # XXH3-64 equals the low half of XXH3-128 for more than 240 bytes.
     digest = _core.hash_bytes(text.encode())[16:]
     return f'{text},"digest":"{digest}"}}'.encode()

@@ -1,4 +1,4 @@
-"""Makes directories of shards from directories of samples: grouped by size, without reading samples."""
+"""Makes directories of shards from directories of samples: groups them by size, without reading samples."""
 
 import os
 import shutil
@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import jinx
 
-# If no size is requested, a part of at least this size becomes a shard unchanged, so nothing is written twice. Smaller
-# parts are joined, since shards of a few megabytes are slow to open and to list.
+# If no shard size is requested, each part of at least this size becomes a shard unchanged, so that nothing is written
+# twice. Smaller parts are joined, because shards of a few megabytes are slow to open and to list.
 SMALLEST_SHARD: Final = 16_000_000
 
 
 def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
-    """The parts that become one shard, for each shard; they follow from the sizes alone.
+    """For each shard, the parts that it consists of; this depends only on their sizes.
 
     If a size is requested, a shard holds as many parts as fit into it. Parts that do not fill a shard alone are then
     written twice, by the task and into the shard. Blocks as large as shards would avoid the second write but cost more:
@@ -57,12 +57,12 @@ def place_of(directory: Path, number: int, count: int) -> Path:
 
 
 def is_assembled(directory: Path) -> bool:
-    """Whether an earlier call of `assemble` made the dataset; temporary directories may still be there."""
+    """Whether an earlier call of `assemble` made the dataset; temporary directories may still exist."""
     return (directory / "jinx.json").exists()
 
 
 def assemble(directory: Path, parts: Sequence[Path]) -> None:
-    """Move parts into a directory and merge them to one dataset; resumes an interrupted call.
+    """Move parts into a directory and merge them into one dataset; resumes an interrupted call.
 
     Args:
         directory: The dataset.
@@ -96,7 +96,7 @@ def link_dataset(source: Path, target: Path) -> None:
 
 
 def can_rename(folder: Path, target: Path) -> bool:
-    """Whether files of one directory can be renamed into another one."""
+    """Whether files can be renamed from one directory to another."""
     probe = folder / f".{target.name}.probe"
     probe.touch()
     try:

@@ -1,4 +1,4 @@
-"""An output that workers write next to its path: the tasks for it, and the assembly of their results."""
+"""An output that workers write next to its final path: the tasks for it, and the assembly of their results."""
 
 import shutil
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LostOutputError(RuntimeError):
-    """Raised when the output is gone or replaced, and the parts that it was made of are gone too."""
+    """Raised if the output is gone or replaced, and the parts from which it was made are gone too."""
 
 
 class StagedOutput(ABC):
@@ -65,15 +65,15 @@ class StagedOutput(ABC):
         self._writers = writers
         self._begun = begun
         self._parts = ledger.directory.parts
-        # Parts to remove once a task is committed.
+        # The parts that can be removed once a task is committed.
         self._used: dict[tuple[Kind, int], list[Path]] = {}
 
-    # Whether the tasks write the output directly at its path, where an earlier process may have left one.
+    # Whether tasks write the output directly at its final path, where an earlier process may have left some of it.
     may_be_partly_there = False
 
     @abstractmethod
     def join_tasks(self) -> Tasks:
-        """The tasks that put the parts of divided blocks together."""
+        """The tasks that combine the parts of divided blocks."""
 
     @abstractmethod
     def pack_tasks(self) -> Tasks:
@@ -104,10 +104,10 @@ class StagedOutput(ABC):
         """Remove the parts whose samples are in the output and that no later publication needs."""
 
     def may_begin_again(self) -> bool:
-        """Whether the results of the tasks are still there, so that the output can be made of them once more."""
+        """Whether the results of the tasks still exist, so that the output can be made from them again."""
         return True
 
-    def begin_again(self) -> None:  # noqa: B027 - nothing, unless an output is made in steps
+    def begin_again(self) -> None:  # noqa: B027 - only outputs that are made in steps need this
         """Remove what was made for an output that has changed since; the results of the tasks stay."""
 
     def committed(self, kind: Kind, block: int) -> None:
@@ -138,7 +138,7 @@ class StagedOutput(ABC):
 
 
 class LocalOutput(StagedOutput):
-    """An output on a file system, which is complete next to its path before it is moved there."""
+    """An output on a file system; it is completed next to its final path before it is moved there."""
 
     @abstractmethod
     def complete(self) -> Path | None:
@@ -167,7 +167,7 @@ class LocalOutput(StagedOutput):
 
 
 class StagedFile(LocalOutput):
-    """An output that is one file or not JINX, which one task writes."""
+    """An output that is a single file or not JINX, written by one task."""
 
     def join_tasks(self) -> Tasks:
         """Return no tasks: the parts are read one after another."""
@@ -176,7 +176,7 @@ class StagedFile(LocalOutput):
     def pack_tasks(self) -> Tasks:
         """The task that writes the output."""
         parts = [(self._path(piece), piece.rows_out) for block in self._blocks for piece in block]
-        # Parts that are not views hold the samples themselves.
+        # Parts that are not views contain the samples themselves.
         base = self._base if not parts or parts[0][0].suffix == ".jinx" else ()
         self._hidden.mkdir(exist_ok=True)
         work = ExportWork(self._export, self._writer, f"{self._hidden}/")
@@ -277,7 +277,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
         """Make one dataset from the shards."""
         staged, out = self.staged(), Path(self._export.path)
         if is_assembled(staged):
-            assemble(staged, [])  # removes leftovers of an earlier process
+            assemble(staged, [])  # remove leftovers of an earlier process
             return staged
         places, shards = self._places, self._shards
         if not shards:
@@ -288,7 +288,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
             shards = [out, *shards]
         for number, shard in enumerate(shards):
             place = place_of(staged, number, len(shards))
-            # The own shards stay where they are if others may change the output meanwhile.
+            # If other runs may change the output meanwhile, link our own shards instead of moving them.
             if not place.exists() and (shard == out or self._export.append):
                 link_dataset(shard, place)
         assemble(staged, shards)
@@ -296,7 +296,7 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
 
     @property
     def _places(self) -> list[Path | None]:
-        """Where the tasks have written each shard; None for a part that becomes a shard as it is."""
+        """Where tasks have written each shard; None for a part that becomes a shard unchanged."""
         written = [self._written("pack", number) for number in range(max(len(self._groups), 1))]
         return [None if piece is None else Path(f"{self._prefix}{piece.part}") for piece in written]
 
@@ -329,5 +329,5 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
 
 
 def bounds_of(groups: Sequence[Sequence[int]]) -> "npt.NDArray[np.int64]":
-    """The first row of each group, and the total number of rows, from the rows of the parts of each group."""
+    """The first row of each group, and the total number of rows, given the rows of the parts of each group."""
     return np.cumsum([0, *(sum(rows) for rows in groups)], dtype=np.int64)

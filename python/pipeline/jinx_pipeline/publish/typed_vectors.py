@@ -1,4 +1,4 @@
-"""Columns of vectors in a saved view: arrays of float32 in place of lists in rows."""
+"""Columns of vectors in a saved view: arrays of float32 instead of lists in rows."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ import numpy as np
 if TYPE_CHECKING:
     import jinx
 
-# The memory of the vectors that are read at a time, as float64.
+# Memory for the vectors that are read at a time, as float64.
 _BLOCK_BYTES = 16 << 20
 _BLOCK_ROWS = 1 << 14
 
 
 @contextmanager
 def with_typed_vectors(view: "jinx.Dataset", names: Sequence[str], folder: Path) -> "Generator[jinx.Dataset]":
-    """The view with an array for each of these columns whose values are vectors of float32 of one length.
+    """The view, with an array for each of these columns whose values are float32 vectors of equal length.
 
     An operator gives vectors as lists of numbers, of which each takes about 20 bytes in a row and 4 in an array.
 
@@ -38,7 +38,7 @@ def with_typed_vectors(view: "jinx.Dataset", names: Sequence[str], folder: Path)
 
 
 def _vectors(column: "jinx.Dataset", path: Path) -> Any:
-    """An array of shape (n, width) that is mapped from a file, masked where a value is missing.
+    """A memory-mapped array of shape (n, width), masked where a value is missing.
 
     None if a value is something else, or float32 does not hold it exactly.
     """
@@ -67,9 +67,9 @@ def _vectors(column: "jinx.Dataset", path: Path) -> Any:
 
 
 def _block(block: "jinx.Dataset") -> tuple[Any, Any] | None:
-    """A mask of missing values, and the others as float32 of shape (n, width); None if they are no vectors."""
+    """A mask of missing values, and the other values as float32 of shape (n, width); None if any is not a vector."""
     (name,) = block.column_names
-    # Python's parser of lists is several times as fast as Arrow's types are found.
+    # Parsing lists in Python is several times as fast as having Arrow infer their types.
     values: list[Any] = [sample.get(name) for sample in block.take(range(len(block)), [name])]
     missing = np.array([value is None for value in values])
     there = [value for value in values if value is not None]
@@ -77,9 +77,9 @@ def _block(block: "jinx.Dataset") -> tuple[Any, Any] | None:
         return missing, np.empty((0, 0), np.float32)
     try:
         wide = np.array(there)
-    except ValueError:  # of several lengths
+    except ValueError:  # the lengths differ
         return None
-    if wide.ndim != 2 or wide.dtype.kind != "f" or not wide.shape[1]:  # noqa: PLR2004 - vectors
+    if wide.ndim != 2 or wide.dtype.kind != "f" or not wide.shape[1]:  # noqa: PLR2004 - two dimensions: vectors
         return None
     with np.errstate(over="ignore"):
         narrow = wide.astype(np.float32)

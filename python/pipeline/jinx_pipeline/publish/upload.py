@@ -1,4 +1,4 @@
-"""Sends what a task has written to the URL of an output."""
+"""Sends what a task has written to an output's URL."""
 
 import json
 import shutil

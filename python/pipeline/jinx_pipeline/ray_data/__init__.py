@@ -1,4 +1,4 @@
-"""JINX in Ray Data: a source, a sink, and references that replace media.
+"""JINX in Ray Data: a source, a sink, and references that stand for media.
 
 from jinx_pipeline.ray_data import JinxDatasink, JinxDatasource, load_blobs
 

@@ -62,7 +62,7 @@ class JinxDatasink(_ray_data.Datasink):
         return ctx.task_idx, part.name if result.samples else None
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Publish one part of each number."""
+        """Publish one part for each task number."""
         parts: dict[int, str | None] = {}
         for number, name in write_result.write_returns:
             parts.setdefault(number, name)

@@ -21,7 +21,7 @@ _BATCH_BYTES = 32 << 20
 
 
 class JinxDatasource(_ray_data.Datasource):
-    """The source for `ray.data.read_datasource`; every task reads its own rows.
+    """The source for `ray.data.read_datasource`; each task reads its own rows.
 
     Args:
         path: A dataset, a saved view, or several of them, on storage that every node sees.
@@ -51,7 +51,7 @@ class JinxDatasource(_ray_data.Datasource):
         self._binary: list[str] = []
         if blobs == "references":
             self._binary = [name for name in self._names if "bytes" in str(dataset.schema[name])]
-        dataset.select_columns(self._names)  # an unknown column is an error here, not in a task
+        dataset.select_columns(self._names)  # raises an error for an unknown column here instead of in a task
         self._rows = len(dataset)
         info = dataset.select_columns([name for name in self._names if name not in self._binary]).info()
         self._bytes = info.bytes + (0 if self._binary else info.sidecar_bytes)
@@ -63,7 +63,7 @@ class JinxDatasource(_ray_data.Datasource):
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[Any]:
-        """Tasks of consecutive rows."""
+        """Tasks that each read consecutive rows."""
         del data_context
         count = max(1, min(parallelism, self._rows))
         edges = [self._rows * task // count for task in range(count + 1)]
@@ -113,7 +113,7 @@ class _Read:
 
 
 def _references(paths: tuple[str, ...], rows: Sequence[int]) -> "pa.Array":
-    """References to the blobs of some rows, the same for any column."""
+    """References to the blobs of some rows; they are the same for any column."""
     import pyarrow as pa
 
     kind = pa.struct([("jinx", pa.list_(pa.string())), ("row", pa.int64())])

@@ -26,7 +26,7 @@ class Place:
         return ": ".join(parts)
 
     def inside(self, name: str | int, line: int = 0) -> "Place":
-        """The place of a member or of an element of a list."""
+        """The place of an element of a mapping or list."""
         step = f"[{name}]" if isinstance(name, int) else f".{name}" if self.path else name
         return Place(self.file, line or self.line, self.path + step)
 

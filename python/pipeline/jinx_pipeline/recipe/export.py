@@ -54,12 +54,12 @@ class Export:
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is a directory of shards, to which more can be appended."""
+        """Whether the output is a directory of shards, to which more can be appended."""
         return self.kind == "jinx" and not self.path.endswith(".jinx")
 
     @property
     def described(self) -> dict[str, Any]:
-        """What determines the samples of the output, as plain data."""
+        """Everything that determines the samples of the output, as plain data."""
         facts = {**asdict(self), "overwrite": None}
         del facts["append"]
         return facts

@@ -14,7 +14,7 @@ KINDS: Final[tuple[NodeKind, ...]] = ("source", "operators", "join", "sink")
 
 @dataclass(frozen=True)
 class Port:
-    """An output of a node, or an input that a flow leads to.
+    """An output of a node, or an input to which a flow leads.
 
     Attributes:
         node: The name of the node.
@@ -47,7 +47,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node.
+    """A node of the graph.
 
     Attributes:
         name: Its name; a node of an included recipe has the name of the including node before it.
@@ -68,7 +68,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class Flow:
-    """Rows that flow from an output of a node to an input of another one.
+    """Rows that flow from an output of one node to an input of another.
 
     Attributes:
         source: The output.
@@ -98,7 +98,7 @@ class RecipeGraph:
     left_out: frozenset[str] = frozenset()
 
     def without_left_out(self) -> "RecipeGraph":
-        """The graph without the nodes that are left out, and without those that they cut off.
+        """The graph without nodes that are left out, and without nodes that this cuts off.
 
         A node is cut off if without them nothing flows to it, or nothing reads it.
         """
@@ -119,7 +119,7 @@ class RecipeGraph:
         return RecipeGraph(nodes, tuple(flows))
 
     def _needs(self, port: Port, inputs: set[Port]) -> bool:
-        """Whether a node is cut off if nothing flows to one of its inputs."""
+        """Whether a node is cut off if nothing flows into one of its inputs."""
         node = self.nodes.get(port.node)
         return node is None or node.kind == "join" or not any(other.node == port.node for other in inputs)
 

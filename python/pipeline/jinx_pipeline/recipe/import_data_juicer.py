@@ -1,11 +1,11 @@
-"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be taken over."""
+"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be imported."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Keys of Data-Juicer's recipes that concern running; our recipes have their own options for this.
+# Keys of Data-Juicer's recipes that concern the run; our recipes have their own options for these.
 _OF_THE_RUN = [
     "project_name",
     "executor_type",
@@ -36,7 +36,7 @@ _OF_THE_RUN = [
     "auto_num",
     "hpo_config",
 ]
-# Keys that may change the result, with the default value of each, which does not.
+# Keys that may change the result, each with its default value; with this value, the key can be ignored.
 _WITH_DEFAULTS: dict[str, Any] = {
     "suffixes": [],
     "eoc_special_token": "<|__dj__eoc|>",
@@ -46,7 +46,7 @@ _WITH_DEFAULTS: dict[str, Any] = {
     "keep_hashes_in_res_ds": False,
     "load_dataset_kwargs": {},
 }
-# Parameters of all Data-Juicer operators for the needs of workers.
+# Parameters of all Data-Juicer operators for resources, with our names.
 _NEEDS = {
     "num_cpus": "cpus",
     "cpu_required": "cpus",
@@ -55,7 +55,7 @@ _NEEDS = {
     "memory": "memory",
     "mem_required": "memory",
 }
-# Other parameters of all Data-Juicer operators; here the planner, the worker or the recipe decides.
+# Other parameters of all Data-Juicer operators. Here, the planner, the worker or the recipe decides instead.
 _OF_ALL_OPERATORS = [
     *_NEEDS,
     "num_proc",
@@ -70,7 +70,7 @@ _OF_ALL_OPERATORS = [
     "index_key",
     "auto_op_parallelism",
 ]
-# Parameters that choose an implementation with the same result, or limit its resources.
+# Parameters that select an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
     "accelerator_type",
     "enable_vllm",
@@ -104,7 +104,7 @@ _OF_IMPLEMENTATIONS = [
     "task_memory",
     "memory_per_sample",
 ]
-# Operators that Data-Juicer has twice, for Ray and without it.
+# Operators that Data-Juicer has in two versions, for Ray and without it.
 _FOR_RAY = {
     "ray_bts_minhash_cpp_deduplicator": "document_minhash_deduplicator",
     "ray_bts_minhash_deduplicator": "document_minhash_deduplicator",
@@ -191,7 +191,7 @@ def _refuse_forms_of_data_juicer(data: Mapping[str, Any]) -> None:
         _refuse_form_of_operator(entry, f"process[{number}]")
     dataset = data.get("dataset") or {}
     if not isinstance(dataset, Mapping):
-        raise ValueError("dataset: a mapping with configs; a path belongs to dataset_path")  # noqa: TRY004 - of a file
+        raise ValueError("dataset: a mapping with configs; a path belongs to dataset_path")  # noqa: TRY004 - it is in a file
     configs = dataset.get("configs") or []
     if not isinstance(configs, list) or not all(isinstance(config, Mapping) for config in configs):
         raise ValueError("dataset.configs: a list of mappings with path")
@@ -207,7 +207,7 @@ def _refuse_form_of_operator(entry: Any, where: str) -> None:
             raise ValueError(f"{where}.{name}: a mapping with parameters, not {_one_line(values)}")
         fused = (values or {}).get("fused_op_list") or []
         if not isinstance(fused, list):
-            raise ValueError(f"{where}.{name}.fused_op_list: a list of operators, not {_one_line(fused)}")  # noqa: TRY004 - of a file
+            raise ValueError(f"{where}.{name}.fused_op_list: a list of operators, not {_one_line(fused)}")  # noqa: TRY004 - it is in a file
         for number, inner in enumerate(fused):
             _refuse_form_of_operator(inner, f"{where}.{name}.fused_op_list[{number}]")
 
@@ -216,7 +216,7 @@ def _refuse_forms_of_mldataforge(steps: list[Any]) -> None:
     for number, step in enumerate(steps):
         where = f"steps[{number}]"
         if not isinstance(step, Mapping):
-            raise ValueError(f"{where}: a mapping with sources, transformations and sink, not {_one_line(step)}")  # noqa: TRY004 - of a file
+            raise ValueError(f"{where}: a mapping with sources, transformations and sink, not {_one_line(step)}")  # noqa: TRY004 - it is in a file
         sources, sink, code = step.get("sources", []), step.get("sink"), step.get("transformations")
         if not isinstance(sources, list) or not all(isinstance(source, str | Mapping) for source in sources):
             raise ValueError(f"{where}.sources: a list of paths or mappings, not {_one_line(sources)}")
@@ -271,7 +271,7 @@ def _remark_not_taken(names: Iterable[str], converted: Imported, where: str = ""
 
 
 def _is_of_media(step: Any) -> bool:
-    """Whether an operator of the recipe reads images, audios or videos."""
+    """Whether any operator of the recipe reads images, audios or videos."""
     from jinx_pipeline.operators.api.registry import operator_class
 
     name = step if isinstance(step, str) else next(iter(step))
@@ -318,7 +318,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], conve
         sources = [
             {"path": path, "weight": float(weight)} for weight, path in zip(words[::2], words[1::2], strict=True)
         ]
-    except ValueError:  # a single path, perhaps with spaces
+    except ValueError:  # a single path, which may contain spaces
         sources = []
     if sources:
         dataset["sources"] = sources
@@ -374,7 +374,7 @@ def _data_juicer_step(entry: Any, converted: Imported, stem: str) -> None:
 
 
 def _everywhere(name: str, converted: Imported) -> str:
-    """The name of an operator that runs on every engine."""
+    """The name of the equivalent operator that runs on every engine."""
     ours = _FOR_RAY.get(name)
     if ours is None:
         return name
@@ -390,9 +390,9 @@ def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported
     requests: dict[str, Any] = {}
     for theirs, ours in _NEEDS.items():
         value = values.get(theirs)
-        if not value or value == -1:  # the planner decides, as in Data-Juicer
+        if not value or value == -1:  # the planner decides, as it does in Data-Juicer
             continue
-        # In Data-Juicer, a plain number is in GiB.
+        # In Data-Juicer, a plain number means GiB.
         try:
             amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
             Resources().updated({ours: amount})
@@ -423,7 +423,7 @@ def _one_line(value: Any) -> str:
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
-    """Import, as one recipe, steps that are connected by named sinks."""
+    """Import steps that are connected by named sinks as one recipe."""
     converted = Imported({"process": []})
     expected: str | None = None
     for number, step in enumerate(data["steps"]):
@@ -465,7 +465,7 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
 
 
 def _remark_members(step: Mapping[str, Any], converted: Imported, where: str) -> None:
-    """Add remarks on those members of a step, its sources and its sink that are not imported."""
+    """Add remarks on the entries of a step, its sources and its sink that are not imported."""
     _remark_not_taken([name for name in step if name not in _OF_STEPS], converted, where)
     for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
         members = [name for end in ends if isinstance(end, Mapping) for name in end]

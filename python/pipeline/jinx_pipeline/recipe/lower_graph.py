@@ -31,7 +31,7 @@ Ports = tuple[StepPort, ...]
 
 @dataclass(frozen=True)
 class NodeReaders:
-    """Read what nodes consist of; each reports its mistakes itself.
+    """Readers of the contents of nodes; each reports the mistakes that it finds.
 
     Attributes:
         sources: Reads a source.
@@ -87,7 +87,7 @@ class _Lowering:
         self._graph = graph
         self._readers = readers
         self._problems = problems
-        # The ports of steps that each output of a node stands for.
+        # For each node, the ports of steps that make up each of its outputs.
         self._outputs: dict[str, dict[str, Ports]] = {}
 
     def add(self, node: GraphNode) -> None:
@@ -113,7 +113,7 @@ class _Lowering:
         if node.kind == "sink":
             export = self._readers.export(node.content)
             parts.outputs.append(Output(inputs, export, after, node.name, node.place))
-            # The rows that flow on from an output are those that flow into it.
+            # A sink passes on the rows that flow into it.
             self._outputs[node.name] = {"out": inputs}
             return
         first = len(parts.steps)
@@ -127,7 +127,7 @@ class _Lowering:
         sources: Ports = (StepPort(None, group=len(self.parts.source_groups)),)
         query = specs[0].query if len(specs) == 1 and node.after else None
         if query is not None:
-            # The source may read rows that the nodes before it write.
+            # The source may read rows that earlier nodes write.
             query = LateQuery(query.database, query.query, query.columns)
             specs = [replace(specs[0], path=query.name, query=query)]
         self.parts.sources += specs
@@ -135,7 +135,7 @@ class _Lowering:
         if query is not None:
             operator = TableSelect(database=query.database, query=query.query, columns=dict(query.columns))
             selected = self._add_step(operator, sources, self._after(node), node)
-            # One task selects the rows; as many as there are blocks process them.
+            # One task selects the rows; then a task for each block processes them.
             sources = (self._add_step(Gather(), (selected,), (), node),)
         self._outputs[node.name] = {"out": self._put_together(node, sources, [])}
 
@@ -210,7 +210,7 @@ class _Lowering:
         return self._put_together(node, streams, weights)
 
     def _put_together(self, node: GraphNode, streams: Ports, weights: list[float]) -> Ports:
-        """The ports themselves, or one of them all, if they have weights or the node has a condition on rows."""
+        """The ports themselves; or one that combines them, if they have weights or the node has a condition on rows."""
         counted = () if node.when is None else self._resolved(node.when.rows, node.when.place)
         if node.when is not None and not counted:
             return ()
@@ -224,7 +224,7 @@ class _Lowering:
         return (self._add_step(gather, (*streams, *counted), (), node),)
 
     def _after(self, node: GraphNode) -> Ports:
-        """The ports that a node follows: its own, and those of the sources that it reads."""
+        """The ports that a node waits for: its own, and those of the sources that it reads."""
         read = [self._graph.nodes[flow.source.node] for flow in self._graph.flows if flow.target.node == node.name]
         ports = [
             port for source in (node, *(other for other in read if other.kind == "source")) for port in source.after
@@ -232,10 +232,10 @@ class _Lowering:
         return tuple(dict.fromkeys(step_port for port in ports for step_port in self._resolved(port, node.place)))
 
     def _resolved(self, port: Port, place: Place) -> Ports:
-        """The ports of steps that an output of a node stands for; none if there is a mistake."""
+        """The ports of steps that make up an output of a node; none if there is a mistake."""
         outputs = self._outputs.get(port.node)
         if outputs is None:
-            return ()  # its mistake is reported already
+            return ()  # the error in it has been reported already
         if (port.name or "out") in outputs:
             return outputs[port.name or "out"]
         known = ", ".join(outputs)
@@ -246,7 +246,7 @@ class _Lowering:
         """The outputs of a node of operators: what all its filters drop, and all rows on which one of them fails."""
         operators = {number: self.parts.steps[number].operator for number in steps}
         local = [number for number, operator in operators.items() if operator.kind not in GLOBAL_KINDS]
-        # Code that is not loaded yet may be a filter; ports that it does not have are left out when it is loaded.
+        # Code that is not loaded yet may be a filter. Once it is loaded, ports that it does not have are removed.
         filters = [number for number in local if isinstance(operators[number], Filter | UnloadedOperator)]
         outputs = {"out": last}
         if filters:
@@ -262,7 +262,7 @@ class _Lowering:
 
 
 def _ordered(graph: RecipeGraph, problems: list[tuple[Place, str]]) -> list[str]:
-    """The names of the nodes, each after those that it depends on."""
+    """The names of the nodes, each after those on which it depends."""
     before: dict[str, set[str]] = {name: {port.node for port in node.after} for name, node in graph.nodes.items()}
     for name, node in graph.nodes.items():
         if node.when is not None and node.when.rows.node not in graph.nodes:
@@ -273,7 +273,7 @@ def _ordered(graph: RecipeGraph, problems: list[tuple[Place, str]]) -> list[str]
         before.setdefault(flow.target.node, set()).add(flow.source.node)
     for flow in graph.flows:
         if graph.nodes[flow.source.node].kind == "source":
-            # The readers of a source follow the nodes that the source follows.
+            # The readers of a source must also wait for the nodes that the source waits for.
             before[flow.target.node] |= before[flow.source.node]
     try:
         # Nodes that do not depend on each other keep their order in the recipe.
@@ -315,7 +315,7 @@ def _refuse_equal_outputs(outputs: list[Output], problems: list[tuple[Place, str
     for output in outputs:
         if output.export is None:
             continue
-        # Two names of one file are one output.
+        # Two paths to the same file are one output.
         path = Path(output.export.path if is_url(output.export.path) else os.path.realpath(output.export.path))
         for other_path, other in written.items():
             other_name = "" if other.export is None else other.export.path

@@ -65,7 +65,7 @@ def _parameter_problems(
         try:
             operator_class(name)(**remaining)
         except ParameterError as next_error:
-            if next_error.parameter == error.parameter:  # the parameter is left out now
+            if next_error.parameter == error.parameter:  # the error was about the parameter that is left out now
                 return problems
             error = next_error
         except (ImportError, OSError, TypeError, ValueError):

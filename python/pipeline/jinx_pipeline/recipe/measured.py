@@ -1,4 +1,4 @@
-"""Which statistics a measured recipe leaves: a later filter replaces those of its name."""
+"""Which statistics remain after measuring: a later filter replaces those with the same name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,7 +19,7 @@ def measured_steps(steps: Iterable[Step]) -> list[Step]:
 
 
 def lasting_filters(steps: Sequence[Step]) -> list[tuple[Filter, bool]]:
-    """The filters whose statistics are in the output, and for each whether they are of the unchanged input.
+    """The filters whose statistics are in the output, and for each whether they describe the unchanged input.
 
     A filter is missing if a later one has a statistic of the same name, of other parameters or of changed samples.
 

@@ -53,7 +53,7 @@ class TableQuery:
 
 
 class LateQuery(TableQuery):
-    """A query that follows other nodes of a graph: an operator selects its rows when these are complete."""
+    """A query that waits for other nodes of a graph: an operator selects its rows when these are complete."""
 
     @property
     def name(self) -> str:
@@ -129,7 +129,7 @@ class Step:
 
     @property
     def resources(self) -> Resources:
-        """The resources that its workers must have."""
+        """The resources that a worker needs for this step."""
         return needs_of(self.operator) if self.given_resources is None else self.given_resources
 
 
@@ -172,7 +172,7 @@ def with_requests(
             resources = needs_of(step.operator).updated(resources)
         except ValueError as error:
             raise RequestError("resources", str(error)) from None
-    if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - of a recipe
+    if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - the value may come from a recipe
         raise RequestError("resources", f"resources is a mapping with cpus, gpus and memory, not {resources!r}")
     if batch_rows is not None and (type(batch_rows) is not int or batch_rows < 1):
         raise RequestError("batch_rows", f"batch_rows is a whole number of at least 1, not {batch_rows!r}")
@@ -200,7 +200,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Options:
-    """How a recipe is run; only `seed` and `batch_rows` may change the result.
+    """The options for running a recipe; only `seed` and `batch_rows` may affect the result.
 
     Attributes:
         work_dir: The directory for finished blocks, the log and the rejected rows; None: next to the output, with
@@ -325,18 +325,18 @@ class Recipe:
 
     @property
     def all_outputs(self) -> list[Output]:
-        """The outputs; if the recipe names none, one of the last step."""
+        """The outputs; if the recipe has none, one for the last step."""
         last = StepPort(len(self.steps) - 1 if self.steps else None)
         outputs = self.outputs or (Output((last,)),)
         return [output if output.export is not None else replace(output, export=self.export) for output in outputs]
 
     @property
     def exports(self) -> list[Export]:
-        """The places where the outputs are written."""
+        """The exports that say where the outputs are written."""
         return [output.export for output in self.all_outputs if output.export is not None]
 
     def with_exports(self, exports: Sequence[Export]) -> "Recipe":
-        """The recipe with its outputs in other places.
+        """The recipe with its outputs written elsewhere.
 
         Args:
             exports: One for each output.
@@ -346,7 +346,7 @@ class Recipe:
 
     @property
     def groups(self) -> list[range]:
-        """The numbers of the sources of each group."""
+        """The numbers of the sources in each group."""
         ends = list(accumulate(self.source_groups or (len(self.sources),)))
         return [range(first, end) for first, end in pairwise([0, *ends])]
 
@@ -380,13 +380,13 @@ class Recipe:
 
     @property
     def has_branches(self) -> bool:
-        """Whether some step or output does not simply read the step before it."""
+        """Whether any step or output reads something other than the step before it."""
         has_groups = len(self.source_groups) > 1
         return has_groups or bool(self.outputs) or any(step.inputs is not None or step.after for step in self.steps)
 
     @property
     def _edges(self) -> Any:
-        """The ports that steps and outputs read and follow; None if each step reads the step before it."""
+        """The ports that steps and outputs read and wait for; None if each step just reads the one before it."""
         if not self.has_branches:
             return None
         return [
@@ -421,7 +421,7 @@ class Recipe:
 
 
 def _json(data: Any) -> Any:
-    """The data as JSON preserves it."""
+    """The data in the form that JSON preserves."""
     return json.loads(json.dumps(data, default=str))
 
 
@@ -434,7 +434,7 @@ def _plain(operator: Operator) -> dict[str, Any]:
 
 
 def _sorted_members(value: Any) -> list[Any]:
-    """The members of a set in an order that is the same in every process."""
+    """The elements of a set, in an order that is the same in every process."""
     if not isinstance(value, set | frozenset):
         raise TypeError(f"{type(value).__name__} has no form in JSON")
     members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
@@ -450,6 +450,6 @@ def _shown(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=_sorted_members))
     except (TypeError, ValueError):
-        # Addresses are left out, because they differ in each process; the digest of the operator covers the objects
+        # Leave out memory addresses, because they differ in each process. The digest of the operator covers the objects
         # themselves.
         return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]

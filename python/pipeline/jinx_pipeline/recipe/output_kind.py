@@ -16,10 +16,10 @@ def kind_of(path: str) -> ExportKind:
     Raises:
         ValueError: The path has no file name, or its suffix is not that of an output format.
     """
-    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
+    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - the path is a str from a recipe
     if os.path.basename(path.rstrip("/")) in {"", ".", "..", "-"}:  # noqa: PTH119
         raise ValueError(f"{path!r} is not a name for an output; name a file or a directory")
-    # A directory of shards may be called data-v1.2.
+    # A directory of shards may have a name such as data-v1.2.
     if suffix not in _WRITTEN and not suffix[1:].isdecimal():
         raise ValueError(
             f"{path}: {suffix} is not written; write .jinx, .jsonl, .parquet or .tar, or no suffix for a directory"
@@ -52,12 +52,12 @@ _NAMES: dict[ExportKind, str] = {
 
 
 def kind_at(path: str, kind: ExportKind) -> ExportKind:
-    """The kind of an output that goes to another path: `kind`, unless the suffix implies another one.
+    """The kind of an output that is written to another path: `kind`, unless the suffix implies another one.
 
     Raises:
         ValueError: An error of `kind_of`.
     """
     implied = kind_of(path)
-    has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - a string in a recipe
+    has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - the path is a str from a recipe
     fits = kind == "view" or (kind == "mds" and not has_suffix)
     return kind if implied == "jinx" and fits else implied

@@ -1,4 +1,4 @@
-"""A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place.
+"""A recipe from YAML or plain data, checked as a whole: each mistake is reported with its place.
 
 Reading runs no code and opens no file that a recipe names; `recipe/resolve.py` does that.
 """
@@ -80,7 +80,7 @@ class _Checker:
     ) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
-        # Sections that begin with `x-` hold anchors, as in Compose files.
+        # Sections that begin with `x-` are for YAML anchors, as in Compose files.
         children = {name: child for name, child in root.children.items() if not str(name).startswith("x-")}
         root = replace(root, children=children)
         is_graph = "nodes" in root.children
@@ -143,7 +143,7 @@ class _Checker:
             models=self._models,
         )
 
-    # What the nodes of a graph consist of.
+    # Methods that read the contents of nodes.
 
     def _node_sources(self, section: Located) -> list[SourceSpec]:
         if isinstance(section.value, dict) and "sources" in section.value:
@@ -158,7 +158,7 @@ class _Checker:
             self._problems.append((section.place, "a list of at least one operator"))
         return steps
 
-    # Sections.
+    # Methods that read sections.
 
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
         values = self._values(root, Options, skip=(*_SECTIONS, *_GRAPH_SECTIONS))
@@ -186,7 +186,7 @@ class _Checker:
         return self._sources(section), self._role_values(section)
 
     def _roles(self, section: Located) -> Roles:
-        """The columns of texts and media in all sources of a graph."""
+        """The text and media columns, for all sources of a graph."""
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a mapping with text, images and others; sources are nodes here"))
             return Roles()
@@ -237,7 +237,7 @@ class _Checker:
         return None
 
     def _query(self, source: Located) -> SourceSpec | None:
-        """A source that is a query."""
+        """A source that runs a query."""
         self._refuse_unknown(source, [*_QUERY_KEYS, *_SOURCE_KEYS[1:]], "a query")
         missing = [name for name in _QUERY_KEYS if name not in source.value]
         if missing:
@@ -344,7 +344,7 @@ class _Checker:
             self._problems.append((place, str(error)))
             return None
 
-    # Values.
+    # Methods that read values.
 
     def _refuse_unknown(self, section: Located, known: list[str], title: str) -> None:
         for name, child in section.children.items():
@@ -353,7 +353,7 @@ class _Checker:
                 self._problems.append((child.place, f"{title} has no {name!r}{near}"))
 
     def _values(self, section: Located, kind: type[Any], skip: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The members of a section that are fields of a dataclass, with checked types."""
+        """The values in a section for the fields of a dataclass, with checked types."""
         hints = get_type_hints(kind)
         values: dict[str, Any] = {}
         for field in fields(kind):

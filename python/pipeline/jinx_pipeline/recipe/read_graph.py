@@ -16,13 +16,13 @@ from jinx_pipeline.recipe.graph import KINDS, Condition, Flow, GraphNode, NodeKi
 from jinx_pipeline.recipe.recipe_parameters import Problems, Values, values_of
 from jinx_pipeline.recipe.yaml_text import Located, read_yaml
 
-# Sections of an included recipe.
+# The sections that an included recipe may have.
 _GRAPH_SECTIONS: Final = ("parameters", "nodes", "flows", "inputs", "outputs")
 _LIST_SECTIONS: Final = ("parameters", "process")
 _MAX_INCLUDES: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]*")
 _FLOW_KEYS: Final = ("from", "to", "weight")
-# The name of the node for an included list of operators.
+# The name of the node that an included list of operators becomes.
 _SHORT_NODE: Final = "process"
 _CONDITIONS: Final = (
     "a condition is {rows: node, at_least: number} or at_most, or {parameter: name}, perhaps with is or in"
@@ -80,7 +80,7 @@ class _Reader:
         here = self._named(nodes, values)
         self.left_out |= {prefix + name for name, node in here.items() if not self._holds(node.get("when"), values)}
         kept = {name: content for name, content in here.items() if prefix + name not in self.left_out}
-        # Ports of included recipes are known before other nodes name them.
+        # Included recipes come first, because their ports must be known before other nodes refer to them.
         for name, content in kept.items():
             if content.get("include") is not None:
                 self._include(prefix + name, content, files)
@@ -94,7 +94,7 @@ class _Reader:
                 self._flow(entry, prefix, here)
 
     def _named(self, nodes: Located, values: Values) -> dict[str, Located]:
-        """The nodes of a file by name, with the values of parameters."""
+        """The nodes of a file by name, with parameters replaced by their values."""
         named: dict[str, Located] = {}
         for name, content in nodes.children.items():
             if isinstance(name, str) and _NAME.fullmatch(name):
@@ -103,7 +103,7 @@ class _Reader:
                 self._problems.append((content.place, f"a node is named with letters, digits, _ and -, not {name!r}"))
         return named
 
-    # Nodes.
+    # Methods for nodes.
 
     def _node(self, name: str, content: Located, prefix: str, here: Mapping[str, Located]) -> None:
         kinds = (*KINDS, "include")
@@ -138,7 +138,7 @@ class _Reader:
         self.nodes[node.name] = node
 
     def _holds(self, section: Located | None, values: Values) -> bool:
-        """Whether a condition on a parameter holds; True if there is none."""
+        """Whether a condition on a parameter is true; also true if there is none."""
         facts: Any = None if section is None else section.value
         if section is None or not isinstance(facts, dict) or "parameter" not in facts:
             return True
@@ -156,7 +156,7 @@ class _Reader:
         return True
 
     def _condition(self, section: Located, prefix: str, here: Mapping[str, Located]) -> Condition | None:
-        """The condition on rows; None if it is on a parameter, or wrong."""
+        """The condition on rows; None if it is on a parameter, or invalid."""
         facts: Any = section.value
         if isinstance(facts, dict) and "parameter" in facts:
             return None
@@ -169,7 +169,7 @@ class _Reader:
         port = self._single_port(section.children["rows"], prefix, here)
         return None if port is None else Condition(port, bounds[0], bounds[1], section.place)
 
-    # Includes.
+    # Methods for includes.
 
     def _include(self, name: str, content: Located, files: tuple[str, ...]) -> None:
         included, given = content.children["include"], content.get("with")
@@ -206,7 +206,7 @@ class _Reader:
         return {name: port for name, port in ports.items() if port is not None}
 
     def _include_list(self, name: str, root: Located, values: Values) -> None:
-        """A list of operators is one node."""
+        """Read a list of operators as one node."""
         operators = values.substituted(root.children["process"])
         inner = f"{name}/{_SHORT_NODE}"
         self._add(GraphNode(inner, "operators", operators, operators.place))
@@ -221,7 +221,7 @@ class _Reader:
                 self._problems.append((member.place, f"an included recipe has no {key!r}{near}"))
 
     def _file(self, included: Located, files: tuple[str, ...]) -> Located | None:
-        """The root of an included file."""
+        """The root of an included file's data."""
         if not isinstance(included.value, str):
             self._problems.append((included.place, "include is the path of a recipe"))
             return None
@@ -243,7 +243,7 @@ class _Reader:
             return None
         return root
 
-    # Flows and ports.
+    # Methods for flows and ports.
 
     def _flow(self, entry: Located, prefix: str, here: Mapping[str, Located]) -> None:
         sources, targets, weight = (entry.get(key) for key in _FLOW_KEYS)
@@ -292,7 +292,7 @@ class _Reader:
     def _port_of_include(self, name: str, port: str, entry: Located, *, are_inputs: bool) -> Iterator[Port]:
         included = self._included.get(name)
         if included is None:
-            return  # it could not be read
+            return  # the included recipe could not be read
         ports = included.inputs if are_inputs else included.outputs
         usual = ["in"] if are_inputs else ["out", "kept"]
         named = [port] if port else [*(name for name in usual if name in ports), *(ports if len(ports) == 1 else usual)]
@@ -310,7 +310,7 @@ def _is_share(value: float) -> bool:
 
 
 def _beside(file: str, name: str) -> str:
-    """The path or URL that a recipe names, relative to the recipe's own."""
+    """The path or URL in a recipe, relative to that of the recipe itself."""
     if is_url(name) or not is_url(file):
         return name if is_url(name) else str(Path(file).parent / name)
     scheme, _, rest = file.partition("://")
@@ -319,4 +319,4 @@ def _beside(file: str, name: str) -> str:
 
 
 def _absolute(name: str) -> str:
-    return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - links stay as they are
+    return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - symbolic links are not resolved

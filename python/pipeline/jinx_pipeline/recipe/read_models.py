@@ -55,7 +55,7 @@ def read_models(
 
 
 def with_models(cls: type[Operator], values: Mapping[str, Any], models: Mapping[str, Model]) -> dict[str, Any]:
-    """The parameters of an operator with models in place of their names in the recipe, or of mappings.
+    """The parameters of an operator, with names and mappings of models replaced by models.
 
     Args:
         cls: The class of the operator.

@@ -55,7 +55,7 @@ class Values:
 
 
 def escaped(value: Any) -> Any:
-    """Plain data in which `${` stands for itself."""
+    """Plain data in which `${` is escaped, so that it stands for itself."""
     if isinstance(value, Mapping):
         members: Mapping[Any, Any] = value
         return {key: escaped(member) for key, member in members.items()}
@@ -115,7 +115,7 @@ def _fitted(value: Any, kind: Any) -> Any:
     if kind is list:
         if not isinstance(value, list):
             raise TypeError(f"is a list, not {value!r}")
-        return value  # pyright: ignore[reportUnknownVariableType] - plain data
+        return value  # pyright: ignore[reportUnknownVariableType] - holds plain data
     return fitted(value, kind)
 
 

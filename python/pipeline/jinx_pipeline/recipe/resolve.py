@@ -18,7 +18,7 @@ from jinx_pipeline.recipe.model import Recipe, Step, StepPort
 
 
 def resolve(recipe: Recipe) -> Recipe:
-    """The recipe with the operators of its files loaded, and all files that operators name checked.
+    """The recipe with the operators from its files loaded, and all files that operators name checked.
 
     A recipe may be resolved again, which checks the files again.
 
@@ -38,7 +38,7 @@ def resolve(recipe: Recipe) -> Recipe:
 
 
 def without_code(recipe: Recipe) -> Recipe:
-    """The recipe with its files checked as by `resolve`, but without loading its code, here or on a worker.
+    """The recipe with its files checked as by `resolve`, but without loading its code here or on a worker.
 
     Raises:
         RecipeError: A file does not fit an operator's parameters.
@@ -51,7 +51,7 @@ def without_code(recipe: Recipe) -> Recipe:
 
 def _load_code(recipe: Recipe) -> Problems:
     problems = Problems()
-    # A recipe built in Python has its operators already.
+    # A recipe that was built in Python has its operators already.
     if recipe.code_place is None:
         return problems
     for path in recipe.options.custom_operators:
@@ -68,7 +68,7 @@ def _loaded(step: Step, models: Mapping[str, Model], problems: Problems) -> Step
     try:
         given, places = step.operator.given, step.parameter_places
         loaded = step_of(step.operator.name, given, step.place, places, problems, models=models)
-        # What it reads and follows is known since the recipe was read.
+        # The inputs and predecessors of the step are known since the recipe was read.
         return loaded and replace(loaded, inputs=step.inputs, after=step.after, name=step.name)
     except UnknownOperatorError as error:
         problems.append((step.place, str(error)))
@@ -76,7 +76,7 @@ def _loaded(step: Step, models: Mapping[str, Model], problems: Problems) -> Step
 
 
 def _missing_ports(unloaded: Recipe, loaded: Recipe) -> set[StepPort]:
-    """The ports that operators might have had before their code was loaded, and do not have.
+    """The ports that operators might have had before their code was loaded, but do not have.
 
     A node collects what all its filters drop, and until their code is loaded any of its operators may be one.
     """
@@ -87,7 +87,7 @@ def _missing_ports(unloaded: Recipe, loaded: Recipe) -> set[StepPort]:
 
 
 def _without_ports(recipe: Recipe, missing: set[StepPort]) -> Recipe:
-    """The recipe in which nothing reads some ports; a reader that would have nothing left reads them still."""
+    """The recipe without readers of some ports; a reader that would have nothing left still reads them."""
 
     def left(ports: tuple[StepPort, ...]) -> tuple[StepPort, ...]:
         return tuple(port for port in ports if port not in missing) or ports

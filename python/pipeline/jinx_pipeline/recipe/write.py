@@ -12,7 +12,7 @@ from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as data for JSON; functions of operators are only named."""
+    """A recipe as data for JSON; functions of operators are only represented by name."""
     defaults = asdict(Options())
     options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
     if recipe.graph is not None:
@@ -41,12 +41,12 @@ def _source(source: SourceSpec) -> dict[str, Any]:
     query = data.pop("query")
     if query is None:
         return data
-    del data["path"]  # the name of the query
+    del data["path"]  # it is the name of the query
     return {**query, **data}
 
 
 def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
-    """The recipe from data of `as_data`.
+    """The recipe from data made by `as_data`.
 
     Raises:
         RecipeError: It has operators that run functions of a script, or branches.

@@ -1,4 +1,4 @@
-"""Reads YAML with the line of every value; only plain data of bounded size."""
+"""Reads YAML with the line of each value; accepts only plain data of limited size."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ import yaml
 from jinx._urls import is_readable
 from jinx_pipeline.recipe.errors import Place, RecipeError
 
-MAX_BYTES = 1 << 20  # recipes are written by people
+MAX_BYTES = 1 << 20  # larger than any recipe that people write
 MAX_VALUES = 100_000  # aliases can make a small file large
 MAX_DEPTH = 64
 # YAML 1.1 reads these as octal and sexagesimal numbers: 010 is 8 and 1:30 is 90.
@@ -22,7 +22,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True)
 class Located:
-    """A plain value with its place; `children` has the members of a mapping or list with their places."""
+    """A plain value with its place; `children` has the elements of a mapping or list with their places."""
 
     value: Any
     place: Place
@@ -38,7 +38,7 @@ class Located:
 
 
 def read_yaml(path: str) -> Located:
-    """Read a file, or an object of a store by its URL.
+    """Read a file, or an object in a store by its URL.
 
     Raises:
         RecipeError: The file is too large or not YAML, has a tag for an object, or has a key twice.
@@ -55,13 +55,13 @@ def read_yaml(path: str) -> Located:
 
 
 def _first_bytes(path: str) -> bytes:
-    """The bytes of a recipe, at most one more than it may have."""
+    """The bytes of a recipe: at most one more than the limit, to detect longer ones."""
     if not is_readable(path):
         with Path(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     from jinx_pipeline.store.mirror import object_store
 
-    # A store that fails is not waited for: nothing has begun.
+    # Do not wait for a failing store: the run has not begun.
     found = object_store().head(path)
     end = min(found.size, MAX_BYTES + 1)
     return object_store().get_range(path, 0, end, tag=found.tag) if end else b""
@@ -108,11 +108,11 @@ class _Reader:
         self._file = file
         self._values = 0
         self._outer: set[int] = set()
-        # By the id of a mapping: how many of its first keys came from `<<`.
+        # By the id of a mapping, the number of its first keys that came from `<<`.
         self._merged: dict[int, int] = {}
 
     def read(self, node: yaml.Node, place: Place, depth: int) -> Located:
-        """Read a node; an alias that leads back to an enclosing node is refused."""
+        """Read a node; refuse an alias that refers to an enclosing node."""
         if id(node) in self._outer:
             node_place = Place(self._file, node.start_mark.line + 1, place.path)
             raise RecipeError([(node_place, "an alias here leads back to a mapping or list that contains it")])
@@ -128,7 +128,7 @@ class _Reader:
         if self._values > MAX_VALUES:
             raise RecipeError([(node_place, f"more than {MAX_VALUES:,} values; do aliases repeat each other?")])
         if depth > MAX_DEPTH:
-            # The message leaves out the path, which would be as long as the nesting is deep.
+            # Leave the path out of the message: it would be as long as the nesting is deep.
             raise RecipeError([(Place(self._file, node_place.line), f"nested more than {MAX_DEPTH} deep")])
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, node_place, depth)
@@ -157,7 +157,7 @@ class _Reader:
     def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> Located:
         self._require_tag(node, "map", place)
         if id(node) not in self._merged:
-            # Another alias of this mapping reads it again, with the merged keys in it.
+            # Another alias may read this mapping again, and then the merged keys are already in it.
             own = sum(key.tag != _MERGE for key, _ in node.value)
             self._loader.flatten_mapping(node)
             self._merged[id(node)] = len(node.value) - own
@@ -166,7 +166,7 @@ class _Reader:
         for number, (key_node, value_node) in enumerate(node.value):
             key = self.read(key_node, place, depth + 1)
             if isinstance(key.value, bool):
-                key = Located(key_node.value, key.place)  # `on` is a name here, although YAML 1.1 reads it as a boolean
+                key = Located(key_node.value, key.place)  # `on` is a string here; YAML 1.1 reads it as a boolean
             if not isinstance(key.value, str | int | float | None):
                 raise RecipeError([(key.place, "a key is a name, not a list or a mapping")])
             # The keys of `<<` come first, and the mapping's own keys replace them.

@@ -1,4 +1,4 @@
-"""Analyzes statistics: distribution, share that the recipe keeps, correlation, extremes."""
+"""Analyzes statistics: distribution, share that the recipe keeps, correlation, extreme samples."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -94,7 +94,7 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
     tags: dict[str, list[tuple[str, int]]] = {}
     measured = measured_steps(recipe.steps)
     lasting = [operator for operator, _ in lasting_filters(measured)]
-    # A filter without statistics looks at columns. Without samples there are no columns.
+    # A filter without statistics looks at columns, and without samples there are no columns.
     for operator in (operator for operator in lasting if operator.stats and len(dataset)):
         filters.append((operator.name, _kept(dataset, operator)))
         tags |= {
@@ -121,7 +121,7 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
                 )
     names = list(columns)
     correlation = _correlation(list(columns.values()))
-    # A filter of a fused operator is none of the steps.
+    # A filter inside a fused operator is not a step of its own.
     shown = {id(operator) for operator in lasting}
     left_out = [
         f"process[{number}].{step.operator.name}"
@@ -172,7 +172,7 @@ def _statistic(
     is_list: bool,
     extremes: int,
 ) -> Statistic:
-    # Otherwise a few outliers would put all other values into one bin.
+    # Leave out the extremes: a few outliers would put all other values into one bin.
     inner = np.quantile(values, [0.005, 0.995])
     shown = values[(values >= inner[0]) & (values <= inner[1])] if inner[1] > inner[0] else values
     counts, edges = np.histogram(shown, bins=_BINS)

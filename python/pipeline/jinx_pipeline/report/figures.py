@@ -74,7 +74,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
     result: list[OperatorTotals] = []
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
         operator_sums["bad_rows"] = by_place[place] + by_name.pop(step.operator.name, 0)
-        if step.operator.kind != "gather":  # rows only pass through it
+        if step.operator.kind != "gather":  # rows only pass through this operator
             operator_sums["counts"] = dict(operator_sums.get("counts", {}))
             gpu_seconds = step.resources.gpus * operator_sums["seconds"]
             result.append(OperatorTotals(place, step.operator.name, **operator_sums, gpu_seconds=gpu_seconds))
@@ -82,7 +82,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
 
 
 def _bad_rows(ledger: Ledger) -> tuple[Counter[int], Counter[str]]:
-    """Failed rows by the place of their operator, and by its name where a row killed its worker."""
+    """Failed rows by the position of their operator, and by its name if a row killed its worker."""
     by_place, by_name = Counter[int](), Counter[str]()
     for bad in ledger.bad_rows():
         if bad.number < 0:

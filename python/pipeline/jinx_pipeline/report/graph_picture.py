@@ -104,7 +104,7 @@ class _Drawing:
         for place, step in enumerate(recipe.steps):
             if isinstance(step.operator, Gather):
                 continue
-            # Steps of a list have no names; consecutive ones form a box of their own each.
+            # Steps of a recipe's list have no names; consecutive ones share a box.
             key = f"n{len(self.nodes)}"
             last = next(reversed(self.nodes), None)
             if step.name and last is not None and recipe.steps[self.nodes[last][0]].name == step.name:
@@ -139,7 +139,7 @@ class _Drawing:
         self.follow(steps[0].after, key)
 
     def connect(self, inputs: Sequence[StepPort], key: str, *, rows: int | None = None, label: str = "") -> None:
-        """Add arrows from the boxes that some ports belong to; those that reach a box through several ports are one.
+        """Add arrows from the boxes to which some ports belong; ports of one box share an arrow.
 
         Args:
             inputs: The ports.
@@ -172,7 +172,7 @@ class _Drawing:
             self.arrows.append(Arrow(source, key, "then", is_control=True))
 
     def _conditions(self, inputs: Sequence[StepPort]) -> dict[tuple[str, str], str]:
-        """The conditions under which rows of ports flow, by the box and output whose rows are counted."""
+        """The conditions for rows to flow, by the box and output whose rows are counted."""
         conditions: dict[tuple[str, str], str] = {}
         for port in inputs:
             operator = None if port.step is None else self._recipe.steps[port.step].operator
@@ -237,7 +237,7 @@ def mermaid(picture: Picture) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The number sign comes first, because entities begin with it.
+    # Replace the number sign first, because the entities begin with it.
     for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("\n", " ")):
         text = text.replace(character, entity)
     return text

@@ -8,7 +8,7 @@ from typing import Final
 
 from jinx_pipeline.report.graph_picture import Arrow, Box, BoxKind, Picture, shortened
 
-# All lengths are in pixels. Text is measured by its number of characters.
+# All lengths are in pixels. The width of text is estimated from its number of characters.
 _CHARACTER: Final = 8.0
 _LINE: Final = 18.0
 _PADDING: Final = 10.0
@@ -17,7 +17,7 @@ _BETWEEN_LAYERS: Final = 68.0
 _LABEL: Final = 15.0
 _MARGIN: Final = 12.0
 MAX_CHARACTERS: Final = 34
-# Capital letters are wider than others.
+# The width of capital letters relative to others.
 _CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
 # On a page that is narrower, the picture scrolls: its text would be too small to read.
@@ -45,7 +45,7 @@ STYLE: Final = """
 
 @dataclass
 class _Place:
-    """A box, or the place where a long arrow passes a layer.
+    """A box, or a point where a long arrow crosses a layer.
 
     Attributes:
         box: The box; None where an arrow passes.
@@ -112,9 +112,9 @@ def document(picture: Picture) -> str:
 
 
 def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
-    """The places of each layer, and those that each arrow passes, from its first box to its last."""
+    """The boxes and points in each layer, and those through which each arrow passes, from its first box to its last."""
     depths = dict.fromkeys((box.key for box in picture.boxes), 0)
-    # The graph has no cycle, so the depths settle after as many rounds as there are boxes.
+    # The graph has no cycles, so the depths are final after as many rounds as there are boxes.
     for _ in picture.boxes:
         for arrow in picture.arrows:
             depths[arrow.target] = max(depths[arrow.target], depths[arrow.source] + 1)
@@ -123,7 +123,7 @@ def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
         targets.setdefault(arrow.source, []).append(depths[arrow.target])
     for box in picture.boxes:
         if box.kind == "source" and targets.get(box.key):
-            depths[box.key] = min(targets[box.key]) - 1  # next to its reader
+            depths[box.key] = min(targets[box.key]) - 1  # directly before its reader
     layers: list[list[_Place]] = [[] for _ in range(max(depths.values(), default=0) + 1)]
     places: dict[str, _Place] = {}
     for box in picture.boxes:
@@ -147,7 +147,7 @@ def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
 
 
 def _order(layers: list[list[_Place]]) -> None:
-    """Order the places of each layer so that few arrows cross: by the mean position of their neighbors."""
+    """Order each layer so that few arrows cross: by the mean position of neighbors."""
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
@@ -161,12 +161,12 @@ def _order(layers: list[list[_Place]]) -> None:
 
 
 def _characters(line: str) -> float:
-    """The width of a line, in characters of mean width."""
+    """The width of a line, in average characters."""
     return sum(_CAPITAL if character.isupper() else 1.0 for character in line)
 
 
 def _set_places(layers: list[list[_Place]]) -> tuple[float, float]:
-    """Set the places, as far as possible below and above their neighbors; returns the width and height of all."""
+    """Position boxes as far as possible above and below their neighbors; returns the total width and height."""
     y = _MARGIN
     for layer in layers:
         height = max((place.height for place in layer), default=0.0)
@@ -233,7 +233,7 @@ def _paths(routes: Sequence[Sequence[_Place]]) -> list[list[_Point]]:
 
 
 def _beside(place: _Place, index: int, count: int) -> float:
-    """The x of one of several arrows at a box."""
+    """The x-coordinate of one of several arrows at a box."""
     return place.x + place.width * _SHARE_OF_ENDS * ((index + 0.5) / count - 0.5)
 
 
@@ -247,7 +247,7 @@ def _arrow(arrow: Arrow, points: Sequence[_Point]) -> str:
 
 
 def _labels(arrows: Sequence[Arrow], paths: Sequence[Sequence[_Point]]) -> list[str]:
-    """The labels, near the ends of their arrows, because arrows spread there, and one above another if need be."""
+    """The labels, near the ends of their arrows, where arrows spread; stacked above each other if necessary."""
     placed: list[tuple[float, float, float]] = []
     texts: list[str] = []
     for arrow, path in zip(arrows, paths, strict=True):

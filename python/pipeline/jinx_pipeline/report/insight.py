@@ -189,7 +189,7 @@ def ks_distance(first: "Array", second: "Array") -> float:
 
 
 def ks_p(distance: float, first: int, second: int) -> float:
-    """The p-value of a Kolmogorov-Smirnov distance, by the limit distribution.
+    """The p-value of a Kolmogorov-Smirnov distance, from the limit distribution.
 
     Args:
         distance: The distance.
@@ -198,14 +198,14 @@ def ks_p(distance: float, first: int, second: int) -> float:
     """
     size = math.sqrt(first * second / (first + second))
     x = (size + 0.12 + 0.11 / size) * distance
-    if x < 0.2:  # noqa: PLR2004 - the series converges slowly, and the value is 1
+    if x < 0.2:  # noqa: PLR2004 - the series converges slowly, and the result is almost 1
         return 1.0
     terms = ((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, _MAX_TERMS + 1))
     return min(max(2 * sum(terms), 0.0), 1.0)
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function, by its continued fraction (Lentz's algorithm)."""
+    """The regularized incomplete beta function, from its continued fraction (Lentz's algorithm)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
@@ -227,13 +227,13 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
         d = 1 / (d if abs(d) > tiny else tiny)
         c = 1 + numerator / (c if abs(c) > tiny else tiny)
         fraction *= c * d
-        if abs(1 - c * d) < 1e-12:  # noqa: PLR2004 - the precision of a float, nearly
+        if abs(1 - c * d) < 1e-12:  # noqa: PLR2004 - nearly the precision of a float
             break
     return min(max(front * (fraction - 1), 0.0), 1.0)
 
 
 def corrected_p(p_values: Sequence[float]) -> list[float]:
-    """P-values for many tests at once, by the method of Holm."""
+    """P-values corrected for many tests at once, by Holm's method."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected, largest = [1.0] * len(p_values), 0.0
     for rank, number in enumerate(order):

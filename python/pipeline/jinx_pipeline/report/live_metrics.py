@@ -1,4 +1,4 @@
-"""The counts of a run while it runs, in the text format of Prometheus, at `/metrics` of an HTTP server."""
+"""Live metrics of a run in the Prometheus text format, at `/metrics` of an HTTP server."""
 
 import threading
 from collections import defaultdict
@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from jinx_pipeline.report.metrics import metric
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# By the name of a metric: its type, its meaning, and the label of its samples.
+# By metric name: the type, the description, and the label of its samples.
 _METRICS: Final = {
     "phase_rows": ("gauge", "Rows of the blocks that began last.", ""),
     "tasks_total": ("counter", "Committed tasks.", "node"),
@@ -53,7 +53,7 @@ class LiveMetrics:
                 self._values["started_workers_total"][""] += 1
 
     def text(self) -> str:
-        """The counts now."""
+        """The current metrics as text."""
         with self._lock:
             values = {name: dict(samples) for name, samples in self._values.items()}
         lines: list[str] = []
@@ -64,7 +64,7 @@ class LiveMetrics:
 
 
 class MetricsServer:
-    """Serves the counts of a run at `/metrics` until it is closed.
+    """Serves the metrics of a run at `/metrics` until it is closed.
 
     Args:
         address: The port, of this machine alone, or `"host:port"`; port 0: any that is free.
@@ -104,7 +104,7 @@ class MetricsServer:
 
 def _handler_of(metrics: LiveMetrics) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = 10  # of a client that sends nothing
+        timeout = 10  # seconds until a client that sends nothing is disconnected
 
         def do_GET(self) -> None:
             is_found = self.path.partition("?")[0] == "/metrics"

@@ -1,4 +1,4 @@
-"""The counts of a run in the text format of Prometheus, for the text file collector of its node exporter."""
+"""The metrics of a run in the Prometheus text format, for the text file collector of its node exporter."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

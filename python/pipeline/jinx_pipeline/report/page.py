@@ -33,7 +33,7 @@ _WORDS = ("operator", "statistic")
 _BREAKS = re.compile(r"([_/])(?=.)")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
-# The p-value above which a change may be due to chance.
+# With a larger p-value, a change may be due to chance.
 _CHANCE = 0.05
 _KEPT = "Samples that each filter keeps, compared with those that reach it"
 _CHANGED = (
@@ -275,7 +275,7 @@ def _histogram(statistic: Statistic) -> str:
 
 
 def _within(name: str, edges: Sequence[float], is_last: bool) -> str:  # noqa: FBT001 - one caller
-    """The expression that selects the samples of a bar."""
+    """The expression that selects the samples in a bar."""
     path = expression_name([STATS, name])
     return f"{path} >= {edges[0]!r} and {path} {'<=' if is_last else '<'} {edges[1]!r}"
 
@@ -292,7 +292,7 @@ def _limits(low: float | None, high: float | None) -> str:
 
 
 def _heat(figures: Analysis) -> str:
-    if len(figures.names) < 2:  # noqa: PLR2004 - nothing to compare
+    if len(figures.names) < 2:  # noqa: PLR2004 - there is nothing to compare
         return ""
     rows: list[list[str]] = []
     for name, line in zip(figures.names, figures.correlation, strict=True):
@@ -329,7 +329,7 @@ def _insight(title: str, about: str, changes: Sequence[Change]) -> str:
 
 
 def _probability(value: float) -> str:
-    return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits
+    return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - at most three digits
 
 
 def _tags(counts: Mapping[str, Sequence[tuple[str, int]]]) -> str:
@@ -414,6 +414,6 @@ def _quarantine(result: "RunResult") -> str:
 
 def number(value: float) -> str:
     """A number as a short string."""
-    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - exact in a float
+    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - a float is exact up to this size
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - four digits are enough

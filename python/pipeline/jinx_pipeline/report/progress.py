@@ -12,9 +12,9 @@ EventObserver = Callable[[str, Mapping[str, Any]], None]
 MODES = ("auto", "plain", "none")
 _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
-# If fewer rows than this share are finished, an estimate of the remaining time would mislead.
+# With a smaller share of finished rows, an estimate of the remaining time would be misleading.
 _MIN_SHARE = 0.01
-# The maximum number of workers that the message about waiting names.
+# The maximum number of workers that the message about waiting lists.
 _MAX_NAMED = 3
 
 
@@ -91,7 +91,7 @@ class Progress:
             sys.stderr.write(f"{_waiting_text(facts)}\n")
 
     def tick(self) -> None:
-        """Update the line, if it is time."""
+        """Update the line, if enough time has passed."""
         self._on_tick()
         now = time.monotonic()
         if self._silent or now - self._last < (_REDRAW_SECONDS if self._is_terminal else _LINE_SECONDS):

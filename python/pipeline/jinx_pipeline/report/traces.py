@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 _NANOSECONDS: Final = 1_000_000_000
-# Variables by which OpenTelemetry chooses a provider or a context without code.
+# Environment variables that make OpenTelemetry load a provider or a context without any code.
 _CONFIGURING: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_CONTEXT")
 
 
 class TaskSpans:
-    """Makes a span for each committed task, and an event of the span of the run for what went wrong.
+    """Makes a span for each committed task, and an event in the span of the run for anything that went wrong.
 
     Args:
         tracer: A tracer of OpenTelemetry.
@@ -39,14 +39,14 @@ class TaskSpans:
 
 @contextmanager
 def run_span(name: str) -> Generator[TaskSpans | None]:
-    """The span of a run, while it runs; None: OpenTelemetry is not installed, or nothing has configured it.
+    """The span of a run while it is running; None: OpenTelemetry is not installed, or nothing has configured it.
 
     Nothing is recorded unless the program configures a provider of traces, for instance by `opentelemetry-instrument`.
 
     Args:
         name: The name of the span.
     """
-    # What configures a provider imports this module, or says in the environment that it be imported.
+    # Whoever configures a provider imports this module, or sets one of these variables so that it is imported.
     if "opentelemetry.trace" not in sys.modules and not any(name in os.environ for name in _CONFIGURING):
         yield None
         return

@@ -1,4 +1,4 @@
-"""The ledger of a run: its committed work and decisions, read from the run log and written to it."""
+"""The ledger of a run: its committed work and decisions, which are read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ from jinx_pipeline.schedule.task import Task
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """The committed output of some rows of a block; the whole receipt stays in the log.
+    """The committed output for some rows of a block; the whole receipt is only in the log.
 
     Attributes:
         first: The first of the rows, counted in the block.
@@ -57,18 +57,18 @@ class Piece(Struct, frozen=True, gc=False):
     end: str | None = None
 
     def part_of(self, port: str) -> PortPart:
-        """The output of a port."""
+        """The output at a port."""
         if port == "out":
             return PortPart(self.part, self.rows_out)
         return self.ports.get(port, _NOTHING)
 
     def part_names(self) -> list[str]:
-        """The names of all its parts."""
+        """The names of all parts of the piece."""
         return [part for part in (self.part, *(port.part for port in self.ports.values())) if part is not None]
 
 
 _NOTHING = PortPart(None, 0)
-# One object for all receipts without ports.
+# Shared by all receipts without ports.
 _NO_PORTS: Mapping[str, PortPart] = {}
 
 
@@ -95,7 +95,7 @@ class Ledger:
 
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
-        # Tuples, since nearly all blocks have one piece, and runs have very many blocks.
+        # Tuples, because nearly all blocks have one piece, and a run may have very many blocks.
         self._pieces: dict[str, dict[int, tuple[Piece, ...]]] = {}
         self._decided: dict[str, Decided] = {}
         self._partitions: dict[str, Partitions] = {}
@@ -103,7 +103,7 @@ class Ledger:
         self.publishing: dict[int, Publishing] = {}
         self.built: dict[int, Built] = {}
         self.published: dict[int, Published] = {}
-        # The offsets of the latest such records, to tell which came first.
+        # The offset of the latest record of each kind, to tell which came first.
         self._published_at: dict[int, int] = {}
         self._discarded_at: dict[str, int] = {}
         self.next_attempt = 0
@@ -134,7 +134,7 @@ class Ledger:
         self._append(Committed(task.node, task.block, task.first, task.rows, attempt, receipt))
 
     def give_up(self, task: Task, bad: BadRow) -> None:
-        """Record a row on which every worker dies, as the only row of its task."""
+        """Record a row on which every worker dies; it is the only row of its task."""
         self.commit(task, -1, Receipt(None, 0, bad=[bad]))
 
     def sync(self) -> None:
@@ -158,16 +158,16 @@ class Ledger:
         self.sync()
 
     def decided(self, node: str) -> Decided | None:
-        """The decision of the global operator of a node; None if it is not made yet for the input as it is now."""
+        """The decision of a node's global operator; None if it has not been made for the current input."""
         decided = self._decided.get(node)
         return decided if decided is not None and decided.growth == len(self.grown) else None
 
     def decided_before(self, node: str) -> Decided | None:
-        """The decision of a node before the input has grown, if that is the latest one."""
+        """The decision of a node from before the input grew, if that is the latest one."""
         return self._decided.get(node) if self.decided(node) is None else None
 
     def decision_path(self, node: str, ending: str) -> Path:
-        """A file of the decision of a node: another one whenever the input has grown.
+        """A file of a node's decision; it is a new file whenever the input has grown.
 
         Other nodes of a cluster may have copies of the earlier files.
         """
@@ -183,11 +183,11 @@ class Ledger:
         return self._partitions.get(node)
 
     def pieces(self, node: str, block: int) -> list[Piece]:
-        """The pieces of a block, in the order of its rows."""
+        """The pieces of a block, in row order."""
         return sorted(self._pieces.get(node, {}).get(block, ()), key=lambda piece: piece.first)
 
     def parts(self, node: str, block: int, port: str = "out") -> list[str]:
-        """The names of a block's parts, in the order of its rows."""
+        """The names of a block's parts, in row order."""
         parts = (piece.part_of(port).part for piece in self.pieces(node, block))
         return [part for part in parts if part is not None]
 
@@ -208,11 +208,11 @@ class Ledger:
         return block in self._pieces.get(node, {})
 
     def forget(self, node: str, block: int) -> None:
-        """Drop the pieces of a block that is incomplete or not needed, also for later processes."""
+        """Drop the pieces of a block that is incomplete or no longer needed, also for later processes."""
         self._append(Forgotten(node, block))
 
     def discard(self, nodes: Iterable[str]) -> None:
-        """Drop all that nodes have committed and decided, because the rows before them have changed.
+        """Drop everything that nodes have committed and decided, because their input rows have changed.
 
         Raises:
             OSError: The record cannot be written.
@@ -229,7 +229,7 @@ class Ledger:
         return self._receipts(self.all_pieces())
 
     def bad_rows(self) -> list[BadRow]:
-        """All rows that are in no output because something failed on them."""
+        """All rows that are in no output because an operation on them failed."""
         return self._bad_rows(self.all_pieces())
 
     def bad_rows_of(self, node: str, block: int) -> list[BadRow]:
@@ -237,7 +237,7 @@ class Ledger:
         return self._bad_rows(self.pieces(node, block))
 
     def has_lost_parts(self, node: str, blocks: Iterable[int]) -> bool:
-        """Whether committed parts of a node are no longer in the directory, such as those that became shards."""
+        """Whether committed parts of a node are missing from the directory, for example because they became shards."""
         present = set(self.directory.part_names())
         return any(name not in present for block in blocks for name in self.parts(node, block))
 
@@ -297,7 +297,7 @@ class Ledger:
                 self._partitions[node] = record
             case Publishing():
                 self.publishing[record.number] = record
-                self.built.pop(record.number, None)  # of an earlier publication, or for an output that has changed
+                self.built.pop(record.number, None)  # built for an earlier publication or a changed output
             case Built():
                 self.built[record.number] = record
             case Published():

@@ -1,4 +1,4 @@
-"""Compares the media that committed work has read with what they are now."""
+"""Compares the media that committed work has read with their current state."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _THREADS: Final = 16
 
 
 def forget_replaced_media(ledger: Ledger) -> None:
-    """Forget the blocks of which a media file was replaced or changed since, so that they are processed again.
+    """Drop blocks that used a media file which was replaced or changed since, so that they are processed again.
 
     Nothing is looked at once an output was published.
 
@@ -40,7 +40,7 @@ def _changed(ledger: Ledger, piece: Piece, threads: ThreadPoolExecutor) -> Itera
     path = ledger.directory.parts / str(piece.media)
     try:
         states = json.loads(fetched(path).read_bytes())
-    except FileNotFoundError:  # lost when the power failed
+    except FileNotFoundError:  # lost in a power failure
         yield str(path)
         return
     for (name, state), now in zip(states.items(), threads.map(_now, states), strict=True):

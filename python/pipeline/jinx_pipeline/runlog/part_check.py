@@ -46,7 +46,7 @@ def _digest(end: bytes) -> str:
 
 
 def refuse_other_parts(ledger: Ledger) -> None:
-    """Refuse a run whose parts are not those that its workers have written.
+    """Refuse a run whose parts are not those written by its workers.
 
     Parts that are gone are left to those who need them. In a store, each part takes one request.
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from jinx_pipeline.model.receipt import PortPart, Receipt
 
-# Increased when the records, or the plan in the header, change.
+# Increase this when the records, or the plan in the header, change.
 VERSION = 4
 
 
@@ -71,11 +71,11 @@ class Committed(Record, kw_only=False):
 
 
 class FoundRow(Struct, gc=False):
-    """A row that was left out, of which the log says more."""
+    """More details about a row that was left out."""
 
 
 class ReceiptOutput(Struct, gc=False):
-    """What a ledger needs of a receipt; the rest, such as the figures of operators, is by far the most of a log.
+    """What a ledger needs of a receipt; the rest, such as the figures of operators, is most of a log.
 
     Attributes:
         part: As in `Receipt`, like all others.
@@ -97,7 +97,7 @@ class ReceiptOutput(Struct, gc=False):
 
 
 class CommittedOutput(Record, kw_only=False, tag="committed"):
-    """A `Committed` as a ledger reads it: without most of the receipt.
+    """A `Committed` record as a ledger reads it: without most of the receipt.
 
     Attributes:
         node: As in `Committed`, like all others.
@@ -129,7 +129,7 @@ class Forgotten(Record, kw_only=False):
 
 
 class Discarded(Record, kw_only=False):
-    """The committed work, decisions and partitions of nodes no longer count, because rows before them have changed.
+    """The committed work, decisions and partitions of nodes no longer count, because their input rows have changed.
 
     Attributes:
         nodes: The nodes.
@@ -269,5 +269,5 @@ class Grown(Record, kw_only=False):
 
 _Other = Header | Epoch | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
 AnyRecord = Committed | _Other
-# Records as they are applied to a ledger.
+# The records that can be applied to a ledger.
 AppliedRecord = CommittedOutput | _Other

@@ -18,20 +18,20 @@ from jinx_pipeline.store.sync import sync_folder
 
 RUNS, CURRENT = "runs", "CURRENT"
 _LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
-# A file that an earlier version kept in the working directory itself.
+# A file that earlier versions kept directly in the working directory.
 OLD_LAYOUT = "plan.json"
 _ID = re.compile(r"[0-9a-f]{16}")
-# Of a message: characters of a damaged file, and ids of runs.
+# In messages: the maximum number of characters of a damaged file, and of listed run ids.
 _SHOWN, _LISTED = 20, 5
 
 
 def is_run_id(name: str) -> bool:
-    """Whether a name is the id of a run: nothing else in `runs/` is ours."""
+    """Whether a name is the id of a run; nothing else in `runs/` is ours."""
     return _ID.fullmatch(name) is not None
 
 
 class RunDirectory:
-    """The directory of one run, in `runs/` of its working directory.
+    """The directory of one run, inside `runs/` of the working directory.
 
     Args:
         work_dir: The working directory.
@@ -70,16 +70,16 @@ class RunDirectory:
 
     @property
     def recipe_path(self) -> Path:
-        """The recipe, for resume and replay."""
+        """The path of the recipe, for resuming and replaying."""
         return self.path / "recipe.json"
 
     def part_path(self, task: Task, attempt: int, suffix: str) -> Path:
-        """The path for the rows of an attempt at a task; attempts never share a path, even those of two drivers."""
+        """The path for the rows of an attempt at a task; attempts never share a path, even if two drivers make them."""
         # Workers of a killed driver may still write for a while, with attempt numbers that this driver also uses.
         return self.parts / f"{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
 
     def part_names(self) -> list[str]:
-        """The names of the output of tasks, whether it was committed or not."""
+        """The names of the outputs of tasks, committed or not."""
         return self.store.list(_PARTS)
 
     def make(self) -> None:
@@ -88,7 +88,7 @@ class RunDirectory:
             folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
-        """Remove the directory; the log, which names the output, is removed last."""
+        """Remove the directory; the log, which names the outputs, is removed last."""
         for name in (_PARTS, _DECISIONS, ""):
             self.store.delete(name)
 
@@ -108,7 +108,7 @@ class RunDirectory:
 
 
 def named_run(work_dir: Path) -> str | None:
-    """What the working directory has as the id of its run, which may be damaged; None if there is no run.
+    """The run id stored in the working directory, which may be damaged; None if there is no run.
 
     Raises:
         ValueError: An earlier version made the directory.

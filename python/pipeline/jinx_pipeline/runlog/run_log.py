@@ -1,4 +1,4 @@
-"""The run log: one JSON line for each decision and each piece of finished work; only work that is in the log counts.
+"""The run log: one JSON line for each decision and each piece of finished work; only work in the log counts.
 
 Each driver of a run has an epoch. It claims the next number by appending an `Epoch` record; of two records with the
 same number, the first counts. Locks keep two drivers apart, but not on every network disk; the epoch always does.
@@ -21,7 +21,7 @@ START_OVER = "start over with restart=True, overwrite=True (--restart --overwrit
 
 
 class LostEpochError(RuntimeError):
-    """Raised when another process has taken over the run; this one writes no output."""
+    """Raised if another process has taken over the run; this process writes no output."""
 
 
 class RunLogError(ValueError):
@@ -54,9 +54,9 @@ class RunLog:
         self.sync_seconds = log.sync_seconds
         self._apply = apply
         self._driver = ""
-        # The log was read, or written by this process, up to this offset.
+        # Up to this offset, the log was read or written by this process.
         self._end = 0
-        # Whether an incomplete line follows, because a process or the machine died while it was written.
+        # Whether an incomplete line follows, because a process or the machine died while writing it.
         self._is_torn = False
         self._is_open = False
         self._is_synced = True
@@ -74,7 +74,7 @@ class RunLog:
         log.begin(_encoded(Header(VERSION, run, _plan_digest(plan), plan)))
 
     def claim(self, driver: str) -> None:
-        """Take over the run: from now on, new records of earlier drivers do not count.
+        """Take over the run: from now on, new records from earlier drivers do not count.
 
         Args:
             driver: A token of this process.
@@ -114,7 +114,7 @@ class RunLog:
             LostEpochError: Another process has taken over the run.
         """
         if not self._is_synced:
-            # After a failure, a second sync would report success.
+            # Not repeated: after a failed sync, a second one would report success.
             self._is_synced = True
             self._sync()
         self.refuse_lost_epoch()
@@ -159,7 +159,7 @@ class RunLog:
     def _sync(self) -> None:
         try:
             self._log.sync()
-        except FileExistsError:  # only in an object store: another process has written the next lines
+        except FileExistsError:  # happens only in an object store: another process has written the next lines
             raise self._lost() from None
 
     def _catch_up(self) -> None:
@@ -233,7 +233,7 @@ def _encoded(record: AnyRecord) -> bytes:
     try:
         return _ENCODER.encode(record) + b"\n"
     except UnicodeEncodeError:
-        # A path or text may have lone surrogates, which JSON can only contain as escapes.
+        # A path or text may contain lone surrogates, which JSON can only contain as escapes.
         plain = msgspec.to_builtins(record)
         return json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 

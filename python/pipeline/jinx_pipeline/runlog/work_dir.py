@@ -42,7 +42,8 @@ __all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "publishe
 
 _LOCK = "lock"
 _FOR_USERS = ("events.jsonl", "workers.log")
-# What a run may have left. No name alone says that a directory is ours: many projects have `runs` and `inputs`.
+# The names that a run may leave behind. No single name shows that a directory is ours: many projects have `runs` and
+# `inputs`.
 _OWN_NAMES = frozenset(
     {_LOCK, CURRENT, RUNS, "inputs", "answers", "annotation", *_FOR_USERS, "quarantine.jsonl", "trace.jsonl"}
 )
@@ -81,13 +82,13 @@ class WorkDir:
             raise
 
     def _foreign(self) -> str | None:
-        """A name that shows that the directory is not ours; None if it is, or it is empty."""
+        """A name that shows that the directory is not ours; None if it is ours, or empty."""
         names = self._store.list()
         if OLD_LAYOUT in names or (CURRENT in names and is_run_id(named_run(self.path) or "")):
             return None
         unknown = [name for name in names if not _is_own_name(name)]
         unknown += [f"{RUNS}/{name}" for name in self._store.list(RUNS) if not is_run_id(name)] if RUNS in names else []
-        # Every run begins with the lock, which stays. In an object store, it is removed.
+        # Every run begins by creating the lock, which stays. Only in an object store is it removed.
         if names and not unknown and _LOCK not in names and url_of(self.path) is None:
             unknown = names
         return unknown[0] if unknown else None
@@ -104,7 +105,7 @@ class WorkDir:
 
     @property
     def annotations(self) -> Path:
-        """The directory for questions to people and their answers, which no run removes."""
+        """The directory for questions to people and their answers; no run removes it."""
         return self.path / "annotation"
 
     @property
@@ -136,7 +137,7 @@ class WorkDir:
         self._store.put(CURRENT, f"{directory.run}\n".encode())
 
     def other_runs(self) -> list[RunDirectory]:
-        """Runs that do not count, because they were abandoned or never began."""
+        """Runs that do not count because they were abandoned or never began."""
         current = named_run(self.path)
         names = [name for name in self._store.list(RUNS) if name != current and is_run_id(name)]
         return [RunDirectory(self.path, name, self.driver) for name in names]
@@ -158,10 +159,10 @@ class WorkDir:
             self._lock.close()
 
     def _close_mirror(self) -> None:
-        """Store the files for users, and free the disk of this node."""
+        """Store the files for users, and free space on this node's disk."""
         for name in _FOR_USERS:
             if (self.path / name).exists():
-                # Without patience: if the store fails, the run has waited already.
+                # Try only once: if the store fails, the run has already waited for it.
                 with suppress(OSError):
                     object_store().put_file(str(url_of(self.path / name)), self.path / name)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -171,12 +172,12 @@ class WorkDir:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
-            error.filename = str(self.path)  # errors of writing do not name the file
+            error.filename = str(self.path)  # write errors do not name the file
         self.close()
 
 
 def _is_own_name(name: str) -> bool:
-    """Whether a run may have left a file or directory of this name, finished or not."""
+    """Whether a run, finished or not, may have left a file or directory with this name."""
     finished = name.removeprefix(".").removesuffix(".tmp") if name.startswith(".") else name
     return finished in _OWN_NAMES or finished.startswith("workers.log.")
 
@@ -189,7 +190,7 @@ def _locked(path: Path) -> FileLock | Lease:
         except LockedError:
             raise RuntimeError(f"{shown(path)}: another process runs this pipeline; wait for it, or stop it") from None
         except FileNotFoundError:
-            continue  # another process removed the directory of a refused run
+            continue  # another process has removed the directory of a refused run
 
 
 def publish_text(path: Path, text: str, *, syncs_folder: bool = True) -> None:
@@ -212,18 +213,18 @@ def media_path(part: Path) -> Path:
 
 
 def port_path(part: Path, port: str) -> Path:
-    """The path of the rows of another port than `out`."""
+    """The path of the rows at a port other than `out`."""
     stem = part.name.removesuffix(".jinx")
     return part.with_name(f"{stem}.{port}{part.name[len(stem) :]}")
 
 
 def crash_note_path(part: Path) -> Path:
-    """The path of the note of a worker about its last activity."""
+    """The path of a worker's note about its last activity."""
     return part.with_name(f"{part.name}.last-words")
 
 
 def stop_path(part: Path) -> Path:
-    """The path of the file by which a driver cancels the task of a remote worker that writes the part."""
+    """The path of the file with which a driver cancels the task of a remote worker that writes the part."""
     return part.with_name(f"{part.name}.stop")
 
 

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What one request reads: decoders ask for 32 kB at a time, and a header has less than this.
+# The number of bytes that one request reads: decoders read 32 kB at a time, and a header is shorter than this.
 _BUFFER_BYTES: Final = 1 << 18
-# The code of S3 for an object that these credentials may not read, and for a missing one where they may not list.
+# S3's code for an object that these credentials may not read, and for a missing object in a bucket that they may not
+# list.
 _DENIED: Final = "AccessDenied"
 
 
@@ -31,14 +32,14 @@ def info_of(url: str) -> "ObjectInfo":
         try:
             return object_store().head(url)
         except PermissionError:
-            object_store().get_range(url, 0, 1)  # the answer to a HEAD does not say why
+            object_store().get_range(url, 0, 1)  # the answer to a HEAD request has no reason
             raise
 
     return _read(url, head)
 
 
 def object_at(url: str) -> "StoredObject":
-    """The bytes of an object and the tag of its state; raises the errors of `info_of`."""
+    """The bytes of an object and the tag of its version; raises the same errors as `info_of`."""
     return _read(url, lambda: object_store().get(url))
 
 
@@ -48,7 +49,7 @@ def opened_object(info: "ObjectInfo") -> io.BufferedReader:
 
 
 class _ObjectFile(SeekableFile):
-    """An object in one state."""
+    """An object in one version."""
 
     def __init__(self, info: "ObjectInfo") -> None:
         super().__init__(info.size)
@@ -62,7 +63,7 @@ class _ObjectFile(SeekableFile):
 
 
 def _read(url: str, call: Callable[[], T]) -> T:
-    """What a call of the store returns; raises the errors of `info_of`, also if the object was replaced."""
+    """The result of a call to the store; raises the same errors as `info_of`, also if the object was replaced."""
 
     def of_object() -> T:
         try:
@@ -71,7 +72,7 @@ def _read(url: str, call: Callable[[], T]) -> T:
             raise ObjectError(f"{url}: there is no such object") from None
         except PermissionError as error:
             if _DENIED not in str(error):
-                raise  # credentials that have expired concern all rows, and may be renewed
+                raise  # expired credentials concern all rows, and may be renewed
             raise ObjectError(f"{url}: the store does not allow this object to be read") from None
         except MismatchError:
             raise ObjectError(f"{url}: the object was replaced while it was read") from None

@@ -13,7 +13,7 @@ from jinx_pipeline.sample.roles import Roles
 
 _ROLES: Final = Roles()
 _END: Final = f" {_ROLES.chunk_end}"
-# Between the sentences of MMC4: each is a chunk.
+# Separates the sentences of MMC4, each of which is a chunk.
 _BETWEEN: Final = f"{_END} "
 _VIDEO: Final = f"{_ROLES.video_token} "
 _AUDIO: Final = f"{_ROLES.audio_token} "
@@ -60,7 +60,7 @@ def to_wavcaps(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_msr_vtt(sample: dict[str, Any]) -> dict[str, Any]:
-    """MSR-VTT: one `caption` of the video `video_id`."""
+    """MSR-VTT: a `caption` of the video `video_id`."""
     video = f"{_text(sample, 'video_id')}.mp4"
     return _captioned(without(sample, "video_id", "caption"), _text(sample, "caption"), _VIDEO, videos=[video])
 
@@ -91,7 +91,7 @@ def from_youku(sample: dict[str, Any]) -> dict[str, Any]:
     """Youku-mPLUG: a `title`, `golden_caption` or `caption` of `video_id:FILE` or `clip_name:FILE`."""
     file = _first(sample, _YOUKU_FILES)
     name = _first(sample, _YOUKU_TEXTS)
-    # The names of the columns say which of its parts a sample is from.
+    # The column names show which part of the dataset a sample comes from.
     origin = {"youku_mplug": [file, name]}
     columns = with_columns(without(sample, file, name), **origin)
     return _captioned(columns, _text(sample, name), _VIDEO, videos=[_text(sample, file)])

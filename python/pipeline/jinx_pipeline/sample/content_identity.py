@@ -44,17 +44,17 @@ def refuse_replaced(path: str, digest: str) -> None:
 
 
 def content_digest(dataset: "jinx.Dataset") -> str:
-    """`content_identity` in 32 hex digits."""
+    """`content_identity` as a digest of 32 hex digits."""
     return digest_of(content_identity(dataset))
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:
-    """A `content_identity` in 32 hex digits."""
+    """A `content_identity` as a digest of 32 hex digits."""
     return sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
 def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
-    """A value that differs for different datasets, and after a change of a dataset.
+    """A value that differs between datasets, and changes when a dataset changes.
 
     The ids of JINX files follow from their content. The id of MDS only follows from its index, and other files have no
     id; for these, `files` has a digest of the content, or of sizes and times, of each file or directory, also for the
@@ -64,7 +64,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
         ids = [identity for _, identity in roots[0].identities()]
         if ids and _has_ids(roots[0]):
-            # The manifest of a directory has the ids, so no shard is opened.
+            # The manifest of a directory lists the ids, so no shard has to be opened.
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [
@@ -86,7 +86,7 @@ def _stamp(path: str, kind: str) -> str:
 
 
 def _facts_of_mds(folder: Path) -> list[tuple[str | int, ...]]:
-    """Sizes and times; the last (ctime) also changes if a file gets the times of another."""
+    """Sizes and times; the last time (ctime) changes even if a file is given another's times."""
     files = sorted((file.name, file.stat()) for file in folder.iterdir() if file.is_file())
     return [(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for name, status in files]
 

@@ -19,7 +19,7 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class Converter(NamedTuple):
-    """The conversion of a layout to messages and back."""
+    """Converts a layout to messages and back."""
 
     to_messages: Callable[[dict[str, Any]], dict[str, Any]]
     from_messages: Callable[[dict[str, Any]], dict[str, Any]]

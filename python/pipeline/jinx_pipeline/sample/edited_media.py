@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def with_media(value: Any, steps: Steps, role: Role, changes: "Iterator[bytes | str | StoredRange | None]") -> Any:
-    """A copy of `value` with its media replaced by those of `changes`, in the order of `MediaList`.
+    """A copy of `value` with its media replaced by those in `changes`, in the order of `MediaList`.
 
     Args:
         value: The value of a column.

@@ -1,4 +1,4 @@
-"""Tells the files that operators and samples name from those that take their place."""
+"""Detects whether files that operators and samples name were replaced by others."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any, Final
 
 _MAX_READ: Final = 64 << 20
-# The parts that are read of a larger file.
+# The number and size of the parts that are read from a larger file.
 _SAMPLES: Final = 64
 _SAMPLE_BYTES: Final = 256 << 10
-# Of a directory with more files, only sizes and times count, because reading them could take long.
+# For a directory with more files, only sizes and times are compared, because reading them could take long.
 _MAX_FILES: Final = 100
 
 
 def path_facts(path: str) -> list[Any]:
-    """What tells a file, or the files of a directory without hidden ones, from those that take their place.
+    """Facts that show whether a file, or any visible file in a directory, was replaced.
 
     It is empty if there is nothing.
     """
@@ -48,7 +48,7 @@ def _state(file: Path) -> tuple[int, int, int, int]:
 
 @lru_cache(maxsize=1024)
 def _digest(path: str, *state: int) -> str:
-    size = state[1]  # the rest of the state is the key: the file is read again if it has changed
+    size = state[1]  # the key contains the other file facts, so the file is read again if it has changed
     is_small = size <= _MAX_READ
     digest = sha256()
     with Path(path).open("rb") as file:

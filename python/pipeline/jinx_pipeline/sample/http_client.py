@@ -1,4 +1,4 @@
-"""An HTTP client with one connection pool for each process, answers of bounded size, and retries."""
+"""An HTTP client with one connection pool per process, limited response sizes, and retries."""
 
 import os
 import time
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import httpx2
 
-# A request is sent again after these seconds if the connection broke, or a gateway had no answer.
+# The delays before a request is repeated because the connection broke or a gateway got no answer.
 _PAUSES: Final = (0.1, 0.5)
-# Bad gateway and gateway timeout, which come from a proxy and not from the service itself.
+# Bad gateway and gateway timeout: a proxy returns these, not the service itself.
 _GATEWAY_STATUSES: Final = frozenset({502, 504})
 _MAX_REDIRECTS: Final = 10
 
@@ -36,7 +36,7 @@ class TooLargeError(HttpError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a server.
+    """The response of a server.
 
     Attributes:
         status: The status code.
@@ -51,16 +51,16 @@ class Answer:
     @property
     def is_ok(self) -> bool:
         """Whether the status means success."""
-        return 200 <= self.status < 300  # noqa: PLR2004 - status codes
+        return 200 <= self.status < 300  # noqa: PLR2004 - the status codes for success
 
     @property
     def beginning(self) -> str:
-        """The first words of the body, for an error."""
+        """The beginning of the body, for an error message."""
         return " ".join(self.body[:200].decode("utf-8", "replace").split())
 
 
 def parsed_url(url: str) -> "httpx2.URL":
-    """A URL, parsed as the client parses it.
+    """A URL, parsed in the same way as by the client.
 
     Raises:
         HttpError: The string is not a valid `http` or `https` URL.
@@ -99,7 +99,7 @@ def get(url: str, *, seconds: float, max_bytes: int, check: "Callable[[httpx2.UR
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
-    """Post to a service; a redirection is not followed, so that no other host receives a key.
+    """Post to a service; redirections are not followed, so that no other host receives a key.
 
     Raises:
         HttpError: There is no answer, or the answer is too large.
@@ -108,7 +108,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, m
 
 
 def get_from_service(url: str, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
-    """Get from a service; a redirection is not followed, so that no other host receives a key.
+    """Get from a service; redirections are not followed, so that no other host receives a key.
 
     Raises:
         HttpError: There is no answer, or the answer is too large.
@@ -116,7 +116,7 @@ def get_from_service(url: str, headers: Mapping[str, str], *, seconds: float, ma
     return _send("GET", parsed_url(url), b"", headers, seconds, max_bytes)[0]
 
 
-def _send(  # noqa: PLR0917 - few callers
+def _send(  # noqa: PLR0917 - has few callers
     method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
 ) -> "tuple[Answer, httpx2.URL | None]":
     """Send a request, with retries; returns the answer, and the URL of a redirection."""
@@ -144,7 +144,7 @@ def _send_once(  # noqa: PLR0917 - as above
 ) -> "tuple[Answer, httpx2.URL | None]":
     with _client().stream(method, url, content=body or None, headers=headers, timeout=seconds) as response:
         data = bytearray()
-        # Raw bytes are read: decompressed data could exceed the limit before it is checked.
+        # Read raw bytes: decompressed data could exceed the limit before it is checked.
         for chunk in response.iter_raw():
             data += chunk
             if len(data) > max_bytes:
@@ -172,12 +172,12 @@ def _client() -> "httpx2.Client":
 
     import httpx2
 
-    # Cookies must not pass from one request to the next, because the next one belongs to another row.
+    # Cookies must not carry over to the next request, which belongs to another row.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     headers = {"User-Agent": "jinx-pipeline", "Accept-Encoding": "identity"}
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)
     return httpx2.Client(headers=headers, cookies=cookies, limits=limits)
 
 
-# A forked process must not share the connections of its parent.
+# A forked process must not share its parent's connections.
 os.register_at_fork(after_in_child=_client.cache_clear)

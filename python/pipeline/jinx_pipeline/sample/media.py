@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The EXIF tag of the orientation, and its values that exchange width and height.
+# The EXIF tag of the orientation, and the values that exchange width and height.
 _ORIENTATION = 0x0112
 _ON_THEIR_SIDE = frozenset({5, 6, 7, 8})
 
-# For each role, the names under which content parts of dialogs hold a medium.
+# For each role, the keys under which the parts of a message may contain a medium.
 PARTS: dict[str, tuple[str, ...]] = {
     "images": ("image", "image_url"),
     "audios": ("audio", "audio_url", "input_audio"),
@@ -75,13 +75,13 @@ class Media:
 
     @property
     def file(self) -> Path | None:
-        """The file of the medium; None if it has none."""
+        """The file of the medium; None if it is not in a file."""
         has_none = self._data is not None or self.path is None or is_url(self.path) or self.stored_url is not None
         return None if has_none else recorded(self._roles.media_path(str(self.path)))
 
     @property
     def stored_url(self) -> str | None:
-        """The URL of the medium in a bucket; None if it is in none.
+        """The URL of the medium in a bucket; None if it is not in one.
 
         Raises:
             MediaError: It may not be read.
@@ -130,13 +130,13 @@ class Media:
 
     @property
     def dimensions(self) -> tuple[int, int]:
-        """Width and height of an image in pixels as it is shown, from its header; nothing is decoded."""
+        """Width and height in pixels of an image as shown, from its header; nothing is decoded."""
         opened = self._opened()
         width, height = opened.size
         return (height, width) if _is_turned(opened) else (width, height)
 
     def image(self) -> "Image":
-        """The decoded image, which all callers share: copy it before you change it.
+        """The decoded image; it is shared, so copy it before changing it.
 
         Raises:
             MediaError: The medium is not an image.
@@ -151,7 +151,7 @@ class Media:
         return opened
 
     def stream(self) -> BinaryIO:
-        """A seekable file object that reads only what is asked for; the caller closes it.
+        """A seekable file object that reads only what is requested; the caller closes it.
 
         Files, objects in buckets and values in the sidecar of a dataset are read by range. Other media are already in
         memory, or are read as a whole (from web servers).
@@ -212,9 +212,9 @@ class Media:
 
 
 def _is_turned(image: "Image") -> bool:
-    """Whether the EXIF data in the header of an image say that width and height are exchanged for display."""
+    """Whether an image's EXIF data say that width and height are exchanged for display."""
     if image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info):
-        return False  # Pillow turns TIFFs itself, and would decode a PNG to look for data after the pixels
+        return False  # Pillow itself turns TIFFs, and would decode a whole PNG to look for data after the pixels
     try:
         return image.getexif().get(_ORIENTATION) in _ON_THEIR_SIDE
     except Exception:  # noqa: BLE001 - Pillow raises struct.error, SyntaxError and others for damaged data
@@ -258,10 +258,10 @@ class MediaList(Sequence[Media]):
 
 
 def _unreadable(medium: Media, error: Exception) -> str:
-    """Pillow's message about an image; for a decompression bomb, it has the number of pixels and the limit."""
+    """Pillow's message about an image; for a decompression bomb, with the number of pixels and the limit."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and "cannot identify image file" in reason:
-        reason = "its format is unknown"  # Pillow names the address of our buffer
+        reason = "its format is unknown"  # Pillow's own message contains the address of our buffer
     return f"{medium!r} is not an image that Pillow can read: {reason}"
 
 
@@ -271,13 +271,13 @@ def _data_and_path(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, Mapping):
         return value, None
     data, path = value.get("bytes"), value.get("path") or value.get("url")
-    if data is None and isinstance(value.get("data"), str):  # audio as in messages for OpenAI's API
+    if data is None and isinstance(value.get("data"), str):  # audio as in messages of OpenAI's API
         data = _decoded(value["data"])
     return data, path
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; a pipe or a device could block or be endless.
+    """The bytes of a regular file; a pipe or a device might block or never end.
 
     Raises:
         MediaError: The file is not a regular file.
@@ -288,8 +288,8 @@ def _read(path: Path) -> bytes:
 
 
 def _opened_file(path: Path) -> BinaryIO:
-    # Non-blocking, so that a pipe without a writer can be opened and refused.
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115 - of a descriptor
+    # Non-blocking, so that opening a pipe without a writer does not hang, and the pipe is refused.
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115 - opened from a descriptor
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise MediaError(f"{path}: not a regular file; media are read only from regular files")

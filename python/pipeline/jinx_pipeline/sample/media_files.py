@@ -1,4 +1,4 @@
-"""Records the media that a task reads from files and buckets, so that a resumed run can tell whether they changed."""
+"""Records the media that a task reads from files and buckets, so that a resumed run can tell if they changed."""
 
 import os
 from collections.abc import Generator
@@ -29,10 +29,10 @@ def recorded_media() -> Generator[MediaStates]:
 
 
 def recorded(file: Path) -> Path:
-    """Return the file. Its state is recorded before it is read, so that a later change is noticed."""
-    name = os.path.abspath(file)  # noqa: PTH100 - str out
+    """Record the file, and return it. Its state is recorded before it is read, so that a later change is noticed."""
+    name = os.path.abspath(file)  # noqa: PTH100 - returns a str
     if _recordings and name not in _recordings[-1]:
-        # A missing file is a bad row, and not looked at again.
+        # A missing file makes a bad row, and is not examined again.
         with suppress(OSError):
             _recordings[-1][name] = state_of(name)
     return file

@@ -1,4 +1,4 @@
-"""Media behind URLs: only from hosts that the user named, with a time limit and a size cap."""
+"""Media behind URLs: only from hosts that the user named, within a time limit and a size limit."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Holds the media that the operators of a task make, on disk, until they are written to the output."""
+"""Keeps the media that the operators of a task make on disk, until they are written to the output."""
 
 import sys
 import tempfile
@@ -14,7 +14,7 @@ _DESCRIPTORS: Final = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 
 
 class MediaSpool:
-    """Media in an unnamed file, which ends with this process, however it ends.
+    """Media in an unnamed file, which disappears with this process, however it ends.
 
     Args:
         folder: The directory of the file.
@@ -25,7 +25,7 @@ class MediaSpool:
         self._file: IO[bytes] | None = None
 
     def put(self, data: bytes | IO[bytes]) -> bytes | StoredRange:
-        """Hold a medium until `close`. Returns its location; a small medium is returned itself.
+        """Keep a medium until `close`. Returns its location; a small medium is returned itself.
 
         Args:
             data: The medium, or a file at its beginning, which is closed.

@@ -18,7 +18,7 @@ _READ_BYTES: Final = 1 << 20
 
 
 class StoredMedium(NamedTuple):
-    """A file or object of a store.
+    """A file or object in a store.
 
     Attributes:
         path: Its path or URL.
@@ -76,7 +76,7 @@ class MediaStore:
         return f"{self._address}/{own}" if is_url(self._address) else str(Path(self._address) / own)
 
     def media(self) -> Iterator[StoredMedium]:
-        """All that the store wrote, including files of writers that died."""
+        """All media that the store contains, including those of writers that died."""
         return self._media.all()
 
     def remove(self, medium: StoredMedium) -> None:
@@ -92,7 +92,7 @@ class _Media(Protocol):
         ...
 
     def all(self) -> Iterator[StoredMedium]:
-        """All that was written."""
+        """All media that were written."""
         ...
 
     def remove(self, path: str) -> None:
@@ -124,7 +124,7 @@ class _Files:
             os.fsync(file.fileno())
             target.parent.mkdir(exist_ok=True)
             temporary.replace(target)
-        # Another process may have stored it just now, and not synced its name yet.
+        # Another process may have stored the file just now, without syncing its name yet.
         sync_folder(target.parent)
         sync_folder(self._folder)
 
@@ -163,7 +163,7 @@ class _Objects:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a store has named a file or object."""
+    """Whether the name of a file or object was given by a store."""
     folder, _, name = path.rpartition("/")
     return NAME.fullmatch(name) is not None and folder.rpartition("/")[2] == name[:2]
 

@@ -35,7 +35,7 @@ def checked(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_text(sample: dict[str, Any]) -> dict[str, Any]:
-    """The sample with strings as contents: a media part becomes a token such as `<image>`.
+    """The sample with all contents as strings: a media part becomes a token such as `<image>`.
 
     The media of parts go into `images`, `audios` or `videos`, in the order of the tokens.
 
@@ -53,7 +53,7 @@ def as_text(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def media_list(sample: Mapping[str, Any], column: str) -> list[Any]:
-    """The media in a column; one that is not in a list is a list of one."""
+    """The media in a column, as a list; a single medium becomes a list of one."""
     media = sample.get(column)
     if media is None:
         return []
@@ -85,7 +85,7 @@ def _text_of(content: Any, found: dict[str, list[Any]]) -> str:
 
 
 def _part_text(part: Any, found: dict[str, list[Any]]) -> str:
-    """The text of a part; its media are added to `found`, and those that tokens in the text name."""
+    """The text of a part; its media, and those named by tokens in the text, are added to `found`."""
     if isinstance(part, str):
         text = part
     elif not isinstance(part, Mapping):
@@ -115,7 +115,7 @@ def without(sample: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def with_columns(passed: Mapping[str, Any], **columns: Any) -> dict[str, Any]:
-    """The columns that pass through a conversion, with the columns of a layout added.
+    """The columns that pass through a conversion, plus the columns of a layout.
 
     Raises:
         DialogError: A column that passes through has the name of a column of the layout.
@@ -125,7 +125,7 @@ def with_columns(passed: Mapping[str, Any], **columns: Any) -> dict[str, Any]:
 
 
 def refuse_columns(passed: Mapping[str, Any], *names: str) -> None:
-    """Refuse columns that pass through but have names of a layout: they would be lost, or become part of the dialog.
+    """Refuse columns that pass through but have names that the layout uses: they would be lost, or join the dialog.
 
     Raises:
         DialogError: There is such a column.
@@ -151,7 +151,7 @@ def take_system(columns: dict[str, Any], messages: Sequence[dict[str, Any]]) -> 
 
 
 def refuse_keys(message: Mapping[str, Any]) -> None:
-    """Refuse a message that has more than a role and a content, for layouts that only hold these.
+    """Refuse a message with more than a role and a content, for layouts that have room for only these.
 
     Raises:
         DialogError: The message has another key with a value, such as `weight`.

@@ -1,4 +1,4 @@
-"""Dialogs as a question and an answer with a history of pairs: Alpaca's layout, and Data-Juicer's columns."""
+"""Dialogs as a question and an answer, with a history of pairs: Alpaca's layout, and Data-Juicer's columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from jinx_pipeline.sample.messages import (
 
 
 def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
-    """Alpaca's layout as messages: an `input` follows the instruction on a new line, and stays as a column too."""
+    """Alpaca's layout as messages: an `input` follows the instruction on a new line, and also stays a column."""
     instruction = _text(sample, "instruction")
     addition = "" if sample.get("input") is None else _text(sample, "input")
     question = f"{instruction}\n{addition}" if addition else instruction
@@ -25,7 +25,7 @@ def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
-    """Messages in Alpaca's layout; the text of a column `input` is cut from the end of the instruction."""
+    """Messages in Alpaca's layout; the text of the column `input` is removed from the end of the instruction."""
     columns, question, answer = _pairs(sample)
     addition = columns.get("input")
     if isinstance(addition, str) and addition and question.endswith(f"\n{addition}"):

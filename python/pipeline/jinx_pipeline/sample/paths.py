@@ -60,7 +60,7 @@ def find(value: Any, steps: Steps) -> list[Any]:
 
 
 def find_each(value: Any, steps: Steps) -> list[Any]:
-    """The values at a path, in order; None where a name is missing, or where `[*]` stands for no list."""
+    """The values at a path, in order; None if a name is missing, or if `[*]` meets something other than a list."""
     values = [value]
     for step in steps:
         if step is None:
@@ -72,7 +72,7 @@ def find_each(value: Any, steps: Steps) -> list[Any]:
 
 
 def replaced(value: Any, steps: Steps, changes: Iterator[Any]) -> Any:
-    """A copy of `value` with the values at a path replaced by those of `changes`, in the order of `find`.
+    """A copy of `value` with the values at a path replaced by those in `changes`, in the order of `find`.
 
     Containers outside the path are shared with `value`.
     """

@@ -1,4 +1,4 @@
-"""Presents bytes that lie elsewhere as a file object, from which decoders read what they need."""
+"""Presents bytes stored elsewhere as a file object, from which decoders read what they need."""
 
 import io
 import os
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SeekableFile(io.RawIOBase):
-    """Bytes of a known number, readable and seekable; nothing is kept in memory.
+    """A known number of bytes, readable and seekable; nothing is kept in memory.
 
     Args:
         length: The number of bytes.
@@ -22,7 +22,7 @@ class SeekableFile(io.RawIOBase):
 
     @abstractmethod
     def _read_at(self, place: int, view: memoryview) -> int:
-        """Fill a view, which is not empty and ends within the bytes, from a place on; returns how many were read."""
+        """Fill a view, which is not empty and ends within the bytes, from a position; returns how many were read."""
 
     def readable(self) -> bool:
         return True
@@ -49,7 +49,7 @@ class SeekableFile(io.RawIOBase):
 
 
 class RangeFile(SeekableFile):
-    """Some bytes of a file.
+    """A range of bytes in a file.
 
     Args:
         path: The file.
@@ -66,7 +66,7 @@ class RangeFile(SeekableFile):
         self._offset = offset
 
     def _read_at(self, place: int, view: memoryview) -> int:
-        # preadv writes into the buffer, so that large reads are not copied.
+        # preadv writes directly into the buffer, so that large reads are not copied.
         return os.preadv(self._file, [view], self._offset + place)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Values with media on disk (`StoredRange`): operators see bytes, and what stores them copies them in blocks."""
+"""Values with media on disk (`StoredRange`): operators see bytes, and writers copy them in blocks."""
 
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, cast
@@ -8,7 +8,7 @@ from jinx_pipeline.sample.sidecar_media import opened_range
 
 
 def has_range(value: Any) -> bool:
-    """Whether there is a `StoredRange` in a value."""
+    """Whether a value contains a `StoredRange`."""
     if isinstance(value, StoredRange):
         return True
     if isinstance(value, list | tuple):
@@ -17,12 +17,12 @@ def has_range(value: Any) -> bool:
 
 
 def with_bytes(value: Any) -> Any:
-    """The value with bytes in place of each `StoredRange`; the same object if there is none."""
+    """The value with each `StoredRange` replaced by its bytes; the same object if there is none."""
     return with_ranges_as(value, _read)
 
 
 def with_ranges_as(value: Any, made: Callable[[StoredRange], Any]) -> Any:
-    """The value with what `made` returns in place of each `StoredRange`; the same object if there is none."""
+    """The value with each `StoredRange` replaced by the result of `made`; the same object if there is none."""
     return _replaced(value, made) if has_range(value) else value
 
 
@@ -42,7 +42,7 @@ def _read(medium: StoredRange) -> bytes:
 
 
 class ReadOnAccess(MutableMapping[str, Any]):
-    """A sample whose media on disk are read on each access.
+    """A sample whose media on disk are read again on each access.
 
     Args:
         sample: The columns, with anything in place of those of `ranged`.

@@ -99,7 +99,7 @@ class Roles:
         if self.media_root is None:
             return Path(path)
         full_path = Path(self.media_root) / path
-        # Links are resolved first, because the data may come with them.
+        # Resolve links first, because the data may contain links.
         if not self.media_outside and not full_path.resolve().is_relative_to(Path(self.media_root).resolve()):
             raise MediaError(
                 f"{path}: leads out of the media root {self.media_root}; name one above it (media_root), or allow any "
@@ -108,7 +108,7 @@ class Roles:
         return full_path
 
     def media_url(self, path: str) -> str | None:
-        """The URL of a medium in a bucket; None if a path names none.
+        """The URL of a medium in a bucket; None if the path is not in a bucket.
 
         Raises:
             MediaError: It is neither below `media_root` nor in a bucket of `url_hosts`.

@@ -12,12 +12,13 @@ from jinx_pipeline.store.mirror import patiently
 if TYPE_CHECKING:
     from jinx import _core
 
-# What one request to a store reads: decoders ask for 32 kB at a time, and a header has less than this.
+# The number of bytes that one request reads from a store: decoders read 32 kB at a time, and a header is shorter than
+# this.
 _REMOTE_BUFFER_BYTES: Final = 1 << 18
 
 
 def opened_range(medium: StoredRange) -> SeekableFile:
-    """A file of the bytes of a range, without a buffer.
+    """A file with the bytes of a range, without a buffer.
 
     Raises:
         OSError: The file cannot be opened.
@@ -34,7 +35,7 @@ def buffered(medium: StoredRange) -> io.BufferedReader:
 
 
 class _RemoteRange(SeekableFile):
-    """Bytes of a sidecar in an object store, in the state in which it was opened, through the cache of this node."""
+    """Bytes of a sidecar in an object store, in the version that was opened, read through this node's cache."""
 
     def __init__(self, medium: StoredRange, rows: "_core.Rows", file: int) -> None:
         super().__init__(medium.length)

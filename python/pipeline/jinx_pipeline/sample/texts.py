@@ -16,7 +16,7 @@ def texts_at(value: Any, steps: Steps) -> list[str]:
 
 
 def with_texts(value: Any, steps: Steps, texts: Iterator[str]) -> Any:
-    """A copy of `value` with its texts replaced by those of `texts`, in the order of `texts_at`."""
+    """A copy of `value` with its texts replaced by those in `texts`, in the order of `texts_at`."""
     changed = [_with_texts(content, texts) for content in find(value, steps)]
     return replaced(value, steps, iter(changed))
 

@@ -23,7 +23,7 @@ def without_tokens(text: str, roles: "Roles") -> str:
 
 
 def only_medium(text: str, role: "Role", number: int, roles: "Roles") -> str:
-    """The text without the tokens of a role, except the token with the given number, from 0."""
+    """The text without the tokens of a role, except for the token with the given number, counted from 0."""
     index = -1
 
     def keep_number(match: "re.Match[str]") -> str:
@@ -35,7 +35,7 @@ def only_medium(text: str, role: "Role", number: int, roles: "Roles") -> str:
 
 
 def chunks(text: str, role: "Role", roles: "Roles") -> Iterator[tuple[str, range]]:
-    """The chunks of a text that are not empty, each with the numbers of the media of this role that it contains."""
+    """The non-empty chunks of a text, each with the numbers of the media of this role that it contains."""
     start = 0
     for chunk in text.split(roles.chunk_end):
         stop = start + count_tokens(chunk, role, roles)

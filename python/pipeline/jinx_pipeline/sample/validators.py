@@ -1,4 +1,4 @@
-"""Checks of samples before any operator runs; an error names the sample.
+"""Checks samples before any operator runs; an error names the sample.
 
 validate(dataset, [RequiredColumns(columns=["text"]), MediaCounts()], Roles())
 """
@@ -48,17 +48,17 @@ class Validator(ABC):
     name: ClassVar[str]
 
     def to_data(self) -> dict[str, Any]:
-        """The check as recipes name it: its name, and its parameters."""
+        """The check in the form used in recipes: its name and its parameters."""
         return {self.name: dict(vars(self))}
 
     @abstractmethod
     def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
-        """The problems of a sample."""
+        """What is wrong with a sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequiredColumns(Validator):
-    """Every sample has the given columns or paths, with values of a type; `[*]` means every element of a list.
+    """Every sample has the given columns or paths, with values of a given type; `[*]` means every element of a list.
 
     Attributes:
         columns: Names, or names with types: `{"text": "str", "meta.width": "int"}`; types are `str`, `int`, `float`,
@@ -137,7 +137,7 @@ class MediaExist(Validator):
             try:
                 for medium in media_of(sample, role, roles):
                     if medium.stored_url is not None:
-                        _ = medium.size  # asks the store
+                        _ = medium.size  # sends a request to the store
                     file = medium.file
                     if file is not None and not file.is_file():
                         yield f"{role}: no file {str(file)!r}"

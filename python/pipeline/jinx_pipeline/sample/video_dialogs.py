@@ -61,7 +61,7 @@ def to_video_chatgpt(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(sample: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The other columns, and the messages with strings as contents."""
+    """The other columns, and the messages, whose contents are strings."""
     sample = as_text(sample)
     return without(sample, "messages"), list(sample["messages"])
 

@@ -1,1 +1,1 @@
-"""Compares recipes by what a model learns from their outputs: commands of the user, budgets, seeds, controls."""
+"""Compares recipes by what a model learns from their outputs: the user's commands, budgets, seeds, controls."""

@@ -1,4 +1,4 @@
-"""Successive halving: all variants with a small budget, the best with larger ones, and two controls with each."""
+"""Successive halving: all variants with a small budget, the best with larger ones, plus two controls for each."""
 
 import math
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result.
+    """The result of a comparison.
 
     Attributes:
         rows: A row for each variant and budget.
@@ -60,7 +60,7 @@ class Comparison:
 
 
 def compare(spec: Spec, work_dir: Path, say: Callable[[str], None] = lambda _: None) -> Comparison:
-    """Compare the variants; what an interrupted comparison has done is used.
+    """Compare the variants; results of an interrupted comparison are used.
 
     Args:
         spec: What to compare.
@@ -88,7 +88,7 @@ class _Comparing:
         for number, budget in enumerate(self._spec.budgets):
             done = [(one, self._row(one, budget)) for one in remaining]
             ranked = self._ranked(done)
-            # As many samples as the best variant has, so that only the choice of samples differs.
+            # Choose as many samples at random as the best variant has, so that only the choice of samples differs.
             control_rows = [
                 self._row(self._made.everything(), budget),
                 self._row(self._made.everything(), budget, random_of=ranked[0][0].samples),
@@ -105,7 +105,7 @@ class _Comparing:
         return Comparison(rows, verdict(scores, CONTROLS, is_max=self._is_max))
 
     def _contestants(self, variant: Variant) -> list[Contestant]:
-        """The datasets of a variant: one, or one for each value of its sweep."""
+        """The datasets for a variant: one, or one for each value of its sweep."""
         sweep = variant.sweep
         if sweep is None:
             return [self._made.of_variant(variant)]
@@ -120,7 +120,7 @@ class _Comparing:
         return [self._made.of_variant(variant, searched(sweep, score, is_max=self._is_max))]
 
     def _ranked(self, done: list[tuple[Contestant, Row]]) -> list[tuple[Contestant, Row]]:
-        """The rows that did not fail, the best first."""
+        """The rows that did not fail, best first."""
         ended = [(one, row, row.mean) for one, row in done if row.mean is not None]
         if not ended:
             raise TrialError(f"all variants failed: {done[0][1].error}")
@@ -128,7 +128,7 @@ class _Comparing:
         return [(one, row) for one, row, _ in ended]
 
     def _row(self, whole: Contestant, budget: int, *, random_of: int | None = None) -> Row:
-        """Train with all seeds; a control with random samples has `random_of` of them."""
+        """Train with all seeds; a control with random samples has as many as `random_of`."""
         name = whole.name if random_of is None else CONTROLS[1]
         samples = whole.samples if random_of is None else random_of
         is_control = name in CONTROLS

@@ -1,4 +1,4 @@
-"""A comparison as a table of JINX, and as a page with pictures."""
+"""A comparison as a JINX table, and as a page with pictures."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _STYLE: Final = "stroke:currentColor;stroke-width:2"
 
 
 def refuse_other_table(path: str | os.PathLike[str]) -> None:
-    """Refuse a table that would replace anything but an earlier table of a comparison.
+    """Refuse to replace a file that is not an earlier table of a comparison.
 
     Raises:
         FileExistsError: Something else is there.

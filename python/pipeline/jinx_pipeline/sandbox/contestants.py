@@ -1,4 +1,4 @@
-"""The datasets to train on: the output of each variant as a view, the controls, and random parts of a budget's size."""
+"""The datasets for training: each variant's output as a view, the controls, and random parts of a budget's size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A dataset to train on.
+    """A dataset for training.
 
     Attributes:
         name: The name of the variant or control.
@@ -68,7 +68,7 @@ class Contestants:
         return self.part(everything, samples, seed, name=CONTROLS[1])
 
     def part(self, whole: Contestant, samples: int, seed: int, name: str | None = None) -> Contestant:
-        """Random samples of a dataset; the dataset itself if it has no more."""
+        """Random samples of a dataset; the dataset itself if it is not larger."""
         size = min(samples, whole.samples)
         label = f"{name or ''}/{whole.identity}/{size}/{seed}"
         identity = _digest(label)

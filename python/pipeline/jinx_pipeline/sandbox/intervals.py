@@ -1,4 +1,4 @@
-"""Scores of several seeds: their mean with an interval, and whether one variant is better than others."""
+"""Scores from several seeds: their mean with an interval, and whether one variant is better than others."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -49,14 +49,14 @@ def interval(scores: Sequence[float]) -> Interval:
     """The mean of scores, with its confidence interval by Student's t."""
     values = np.asarray(scores, dtype=np.float64)
     mean = float(values.mean())
-    if len(values) < 2:  # noqa: PLR2004 - one score says nothing about others
+    if len(values) < 2:  # noqa: PLR2004 - a single score has no variance
         return Interval(mean, -math.inf, math.inf)
     half = t_quantile(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
 
 
 def t_quantile(freedom: int, confidence: float = _CONFIDENCE) -> float:
-    """The t value that a two-sided interval of this confidence reaches."""
+    """The t value for a two-sided interval with this confidence."""
     low, high = 0.0, 1e4
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Values of a sweep: those that are listed, or those that Optuna proposes."""
+"""The values of a sweep: listed ones, or those that Optuna proposes."""
 
 from collections.abc import Callable
 from typing import Any

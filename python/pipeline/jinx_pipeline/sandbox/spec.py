@@ -38,7 +38,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Variant:
-    """A recipe to compare.
+    """A recipe that is compared with others.
 
     Attributes:
         name: Its name.
@@ -55,7 +55,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Spec:
-    """What to compare.
+    """The specification of a comparison.
 
     Attributes:
         dataset: The dataset section of all recipes.
@@ -235,7 +235,7 @@ def _probe(variant: Variant) -> float:
 
 
 def with_value(variant: Variant, value: float) -> list[Any]:
-    """The operators of a variant with a value of its sweep.
+    """The operators of a variant with one value of its sweep.
 
     Raises:
         ValueError: The recipe has no such filter.

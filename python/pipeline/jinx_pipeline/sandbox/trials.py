@@ -1,4 +1,4 @@
-"""Trials: a model trained and evaluated by the user's commands. Results are kept, so that none is done twice."""
+"""Trials: a model trained and evaluated with the user's commands. Results are kept, so that none is done twice."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class Trials:
                 self._known[result.digest] = result
 
     def run(self, data: Path, identity: str, budget: int, seed: int) -> TrialResult:
-        """The result of a trial; a known one is not done again.
+        """The result of a trial; a trial whose result is known does not run again.
 
         Args:
             data: The dataset to train on.
@@ -81,7 +81,7 @@ class Trials:
 
     def _done(self, digest: str, data: Path, budget: int, seed: int) -> TrialResult:
         folder = self._directory / digest
-        shutil.rmtree(folder, ignore_errors=True)  # of an interrupted trial
+        shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted trial
         out = folder / "out"
         out.mkdir(parents=True)
         values = {"data": str(data), "samples": budget, "seed": seed, "out": str(out)}
@@ -93,7 +93,7 @@ class Trials:
 
     def _call(self, command: tuple[str, ...], values: dict[str, Any], log: IO[bytes]) -> str:
         words = [word.format(**values) for word in command]
-        with subprocess.Popen(  # noqa: S603 - the user's own command
+        with subprocess.Popen(  # noqa: S603 - it is the user's own command
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
         ) as process:
             try:
@@ -101,7 +101,7 @@ class Trials:
             except subprocess.TimeoutExpired:
                 raise TrialError(f"{words[0]} took longer than {self._spec.seconds:g} s; see {log.name}") from None
             finally:
-                # Kill the processes that the command has started, too.
+                # Also kill the processes that the command has started.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         log.write(output)
@@ -112,7 +112,7 @@ class Trials:
 
 
 def _content(word: str) -> str | None:
-    """A digest of the file that a word of a command names, such as a script; None if it names none."""
+    """A digest of the file that a word in a command refers to, such as a script; None if there is none."""
     path = Path(word)
     return sha256(path.read_bytes()).hexdigest() if path.suffix and path.is_file() else None
 

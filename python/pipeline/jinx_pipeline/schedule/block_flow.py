@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A node, and the blocks on their way to it.
+    """A node, and the blocks that are on their way to it.
 
     Attributes:
         node: The node.

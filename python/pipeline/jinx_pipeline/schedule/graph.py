@@ -54,13 +54,13 @@ class Node:
 
     @property
     def upstream(self) -> tuple[str, ...]:
-        """The nodes that it depends on, with repetitions."""
+        """The nodes on which the node depends, with repetitions."""
         return (*(stream.node for stream in self.inputs), *self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes that fit together.
+    """Nodes whose streams fit together.
 
     Attributes:
         nodes: The nodes, in any order.

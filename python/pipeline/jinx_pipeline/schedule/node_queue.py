@@ -19,7 +19,7 @@ class OpenBlock:
 
 @dataclass(slots=True, eq=False)
 class RunningLease:
-    """A lease, its task and when its worker began it; `inf` while it waits behind another task."""
+    """A lease, its task, and when its worker began it; `inf` while it is queued behind another task."""
 
     lease: Lease
     state: "TaskState"
@@ -83,23 +83,23 @@ class NodeQueue:
     receipts: int = 0
     paused_until: float = 0.0
     allowed: int | None = None
-    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their rows. Within a group, the oldest
-    # task becomes late first, up to a factor of two, whatever the mean time of a row is.
+    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their number of rows. The oldest task
+    # of a group becomes late first, give or take a factor of two, whatever the mean time per row is.
     _oldest: dict[int, OrderedDict[TaskState, float]] = field(
         default_factory=dict[int, OrderedDict[TaskState, float]], repr=False
     )
 
     def may_begin(self, queue: int) -> bool:
-        """Whether a task is ready, its services accept one more, and every later queue has room for its output."""
+        """Whether a task is ready, its services accept one more, and all later queues have room for its output."""
         return bool(self.ready) and self.may_run and self.has_room(queue)
 
     @property
     def may_run(self) -> bool:
-        """Whether the services of the node accept one more task."""
+        """Whether the node's services accept one more task."""
         return not self.paused_until and (self.allowed is None or len(self.running) < self.allowed)
 
     def has_room(self, queue: int) -> bool:
-        """Whether every later queue has room for its output."""
+        """Whether all later queues have room for the output."""
         return all(len(consumer.ready) < queue for consumer in self.consumers)
 
     def push(self, state: TaskState) -> None:
@@ -107,7 +107,7 @@ class NodeQueue:
         heapq.heappush(self.ready, (state.task.block, state.task.first, state))
 
     def push_block(self, block: int, rows: int) -> None:
-        """Add the task of a whole block that is new."""
+        """Add the task for the whole of a new block."""
         heapq.heappush(self.ready, (block, 0, rows))
 
     def pop(self) -> TaskState:
@@ -125,7 +125,7 @@ class NodeQueue:
         self._watch(state, copies)
 
     def begin(self, running: RunningLease, now: float, copies: int) -> None:
-        """Note that the worker of a lease begins it."""
+        """Record that the worker of a lease begins it."""
         running.started = now
         self._watch(running.state, copies)
 
@@ -144,7 +144,7 @@ class NodeQueue:
         return leases
 
     def count(self, rows: int, seconds: float) -> None:
-        """Count a finished task, with its rows and its time."""
+        """Count a finished task, with its rows and the time it took."""
         self.seconds += max(seconds, 0.0)
         self.rows += rows
         self.receipts += 1
@@ -152,13 +152,13 @@ class NodeQueue:
             self.allowed += 1
 
     def pause(self, until: float) -> None:
-        """Start no task before `until`, and then run at most half as many tasks at a time as now."""
-        if not self.paused_until:  # only once for all tasks that were running
+        """Start no task before `until`, and then run at most half as many tasks at once as now."""
+        if not self.paused_until:  # only once for all tasks that are running
             self.allowed = max(len(self.running) // 2, 1)
         self.paused_until = max(self.paused_until, until)
 
     def straggler(self, worker: str, now: float, limits: Limits) -> TaskState | None:
-        """A late task that this worker may run a copy of, if there is one."""
+        """A late task of which this worker may run a copy, if there is one."""
         if not self.rows or not self.may_run:
             return None
         row_seconds = limits.straggler_factor * self.seconds / self.rows
@@ -181,5 +181,5 @@ class NodeQueue:
             return
         if states is None:
             states = self._oldest[size] = OrderedDict()
-        # The task of a lost lease becomes the last one.
+        # The task of a lost lease moves to the end.
         states[state] = started

@@ -1,4 +1,4 @@
-"""The state machine: leases, strikes, division of failing blocks, copies of stragglers, bounded queues.
+"""The state machine: leases, strikes, division of failing blocks, copies of late tasks, bounded queues.
 
 Calls pass the time as an argument, so that a simulation can test every order of events.
 """
@@ -74,7 +74,7 @@ class Scheduler:
         return self._flow.take_finished()
 
     def set_blocks(self, node: str, blocks: Mapping[int, int]) -> None:
-        """Set the blocks of a source, once, before or after its control inputs are finished.
+        """Set the blocks of a source, once; its control inputs may be finished before or after.
 
         Raises:
             GraphError: The node is not a source, has blocks already, or meets a source with other blocks; nothing
@@ -104,8 +104,8 @@ class Scheduler:
         """
         self._wake(now)
         queues = self._pools.get(pool, ())
-        # Nodes near the end of the graph first, because they free the queues. Full queues cannot block everything: of
-        # the nodes with ready tasks, the one nearest to the end only has empty queues after it.
+        # Nodes near the end of the graph come first, because they empty the queues. Full queues cannot block
+        # everything: among the nodes with ready tasks, the one nearest to the end has only empty queues after it.
         able = (queue for queue in queues if queue.may_begin(self._limits.queue))
         first = min(able, key=lambda queue: (queue.level, queue.ready[0][0]), default=None)
         if first is not None:
@@ -117,13 +117,13 @@ class Scheduler:
         return None
 
     def begin(self, attempt: int, now: float) -> None:
-        """Record that a worker begins a task that was handed out ahead."""
+        """Record that a worker begins a task that was queued for it."""
         running = self._leases.get(attempt)
         if running is not None:
             self._queues[running.lease.task.node].begin(running, now, self._limits.copies)
 
     def give_back(self, attempt: int) -> None:
-        """End a lease without blame: its worker has not begun it, or was asked to leave it."""
+        """End a lease without counting a failure: its worker has not begun it, or was asked to leave it."""
         running = self._leases.pop(attempt, None)
         if running is None:
             return
@@ -199,7 +199,7 @@ class Scheduler:
     def _backoff(self, times: int) -> float:
         return min(self._limits.backoff_seconds * 2 ** min(times - 1, 20), self._limits.max_backoff_seconds)
 
-    # Blocks.
+    # Methods for blocks.
 
     def _enter(self, entries: Iterable[Entry]) -> None:
         for node, block, rows in entries:
@@ -213,7 +213,7 @@ class Scheduler:
         if not block.missing:
             self._enter(self._flow.complete(task.node, task.block, block.rows))
 
-    # Leases.
+    # Methods for leases.
 
     def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, started: float) -> Lease:
         is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= queue.strikes
@@ -223,7 +223,7 @@ class Scheduler:
         return lease
 
     def _count_throttle(self, queue: NodeQueue, state: TaskState) -> None:
-        if state.receipts_at_throttle != queue.receipts:  # its service has answered meanwhile
+        if state.receipts_at_throttle != queue.receipts:  # the service has answered since the last request to wait
             state.receipts_at_throttle, state.throttles = queue.receipts, 0
         state.throttles += 1
         if state.throttles >= self._limits.throttles:
@@ -255,7 +255,7 @@ class Scheduler:
             queue.push(state)
 
     def _divide(self, queue: NodeQueue, state: TaskState, cause: Cause) -> Verdict:
-        """Replace a failing task by smaller ones, or give up its single row."""
+        """Replace a failing task with smaller ones, or give up its single row."""
         losers = self._withdraw(state)
         task = state.task
         if task.rows == 1:
@@ -266,8 +266,8 @@ class Scheduler:
         state.block.missing += parts - 1
         for first, last in pairwise(edges):
             smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
-            # The larger task has failed already, so one more failure of a piece is enough; a single row has its full
-            # number of tries.
+            # The larger task has already failed, so one more failure of a piece is enough. A single row gets its full
+            # number of attempts.
             if smaller.task.rows > 1:
                 smaller.strikes, smaller.memory_kills = queue.strikes - 1, state.memory_kills
             queue.push(smaller)

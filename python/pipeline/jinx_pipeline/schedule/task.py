@@ -42,14 +42,14 @@ class Lease:
 
 
 class Cause(Enum):
-    """Why a lease ended without a receipt; each cause has its own budget."""
+    """Why a lease ended without a receipt; each cause has its own limit."""
 
-    NODE = "the node was lost"  # not the task's fault: retried without limit, with growing delays
+    NODE = "the node was lost"  # not the task's fault: retry without limit, with growing delays
     DIED = "the worker died"
     FAILED = "the task failed"
     MEMORY = "the worker exceeded its memory limit"
     TIMEOUT = "the worker exceeded its time limit"
-    NODE_MEMORY = "the node was short of memory"  # other tasks may be to blame: limited retries, growing delays
+    NODE_MEMORY = "the node was short of memory"  # other tasks may be the cause: limited retries, growing delays
     THROTTLED = "a service asked to wait"
 
 

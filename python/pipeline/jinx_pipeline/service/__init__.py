@@ -1,1 +1,1 @@
-"""The pipeline as a service: plans and jobs over directories that the person who starts it names, by HTTP."""
+"""The pipeline as a service over HTTP: plans and jobs for directories that the operator of the service names."""

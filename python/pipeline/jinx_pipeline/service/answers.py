@@ -32,7 +32,7 @@ def operator_list(place: Workplace, query: str, limit: int) -> list[OperatorFact
 
 
 def operator_answer(place: Workplace, name: str) -> OperatorAnswer:
-    """An operator.
+    """The answer about one operator.
 
     Raises:
         UnknownOperatorError: There is none with this name.
@@ -58,7 +58,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def job_answer(place: Workplace, job: JobFiles) -> JobAnswer:
-    """A job as it is now."""
+    """The current state of a job."""
     state, order, end = place.jobs.state(job), job.order, job.end()
     result = job.result() if state in {"succeeded", "failed"} else None
     if result is not None:
@@ -81,7 +81,7 @@ def job_answer(place: Workplace, job: JobFiles) -> JobAnswer:
 
 
 def log_answer(place: Workplace, job: JobFiles, offset: int) -> LogAnswer:
-    """A part of the log of a job."""
+    """Part of the log of a job."""
     try:
         with (job.directory / "log.txt").open("rb") as file:
             size = file.seek(0, 2)

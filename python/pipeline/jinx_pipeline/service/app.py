@@ -1,4 +1,4 @@
-"""The application: the REST interface under `/v1`, and behind a secret path the page of jobs and the viewer."""
+"""The application: the REST interface under `/v1`; and behind a secret path, the page of jobs and the viewer."""
 
 import hmac
 from http import HTTPStatus
@@ -22,7 +22,7 @@ from jinx_pipeline.service.types import Problem
 from jinx_pipeline.service.views import Views
 from jinx_pipeline.service.workplace import Workplace
 
-# The paths that programs reach with the token in a header; everything else is behind the secret path.
+# The paths that programs use with the token in a header; all other paths are behind the secret path.
 MCP_PATH: Final = "/mcp"
 _API: Final = ("/v1/", MCP_PATH)
 _CODES: Final = {
@@ -36,7 +36,7 @@ _CODES: Final = {
 
 
 class ServiceGuard(Guard):
-    """Lets through programs that send the token, and browsers that know the secret path.
+    """Accepts programs that send the token, and browsers that know the secret path.
 
     Args:
         app: The application.
@@ -57,7 +57,7 @@ class ServiceGuard(Guard):
         return None
 
     def _wrong_request(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        # Each interface checks the methods of its paths itself.
+        # Each interface checks the methods of its own paths.
         is_api = scope["path"].startswith(_API)
         return super()._wrong_request({**scope, "method": "POST"} if is_api else scope, headers)
 
@@ -73,7 +73,7 @@ class ServiceGuard(Guard):
 
 
 def with_mcp(app: App, mcp: App) -> App:
-    """An application that also speaks MCP, with the lifespan of the latter."""
+    """An application that also speaks MCP, with MCP's lifespan."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "lifespan" or scope["path"] == MCP_PATH
@@ -83,7 +83,7 @@ def with_mcp(app: App, mcp: App) -> App:
 
 
 class Service:
-    """The application of a workplace.
+    """The application for a workplace.
 
     Args:
         place: The workplace.
@@ -111,16 +111,16 @@ class Service:
         return Starlette(routes=routes, exception_handlers=handlers)
 
     def page(self, request: Request) -> Response:
-        """A file of the page of jobs."""
+        """A file that belongs to the page of jobs."""
         name = request.path_params.get("name", "index.html")
         if name not in self._page:
             return problem(not_found("there is no such file"))
-        # The report of a job is shown in a frame.
+        # A job's report is shown in a frame.
         headers = {"content-security-policy": POLICY.format(ancestors="'none'") + "; frame-src 'self'"}
         return Response(self._page[name], headers=headers, media_type=TYPES[name.rpartition(".")[2]])
 
     def close(self) -> None:
-        """End what the application has started."""
+        """Stop what the application has started."""
         self._views.close()
 
 
@@ -134,7 +134,7 @@ def _http_problem(request: Request, error: Exception) -> Response:
 
 
 def _whole_path(app: App) -> App:
-    """An application that sees the whole path, also when it is mounted."""
+    """An application that sees the whole path even if it is mounted."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "root_path": ""}, receive, send)
@@ -143,7 +143,7 @@ def _whole_path(app: App) -> App:
 
 
 def _page_files() -> dict[str, bytes]:
-    """The files of the page, by name; the style is that of the viewer."""
+    """The files of the page, by name; it uses the viewer's style."""
     found = {file.name: file.read_bytes() for file in (files("jinx_pipeline.service") / "page").iterdir()}
     shared = files("jinx._viewer") / "page"
     return {**found, **{name: (shared / name).read_bytes() for name in ("style.css", "icon.svg")}}

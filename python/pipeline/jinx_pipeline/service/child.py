@@ -25,8 +25,8 @@ _EXPECTED = (JinxError, OSError, RecipeError, ImportError, StoppedError, Runtime
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the arguments say; returns the exit code."""
-    # Like Ctrl-C, so that a job ends its workers and leaves no temporary file.
+    """Carry out the arguments; returns the exit code."""
+    # Handle SIGTERM like Ctrl-C, so that a job ends its workers and leaves no temporary files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     match arguments:
         case ["trial", limit, examples]:
@@ -44,7 +44,7 @@ def _trial(limit: int, examples: int) -> int:
             result = without_places(run_trial(recipe_of(json.load(sys.stdin), workers=1), limit, examples))
     except _EXPECTED as error:
         result = {"error": _message(error)}
-    print(json.dumps(result, default=str))  # noqa: T201 - the answer
+    print(json.dumps(result, default=str))  # noqa: T201 - prints the answer
     return 0
 
 
@@ -70,7 +70,7 @@ def _job(directory: Path) -> int:
 
 
 def _log(what: str, lines: Iterable[str] = ()) -> None:
-    """Write to the log of the job, which is its standard error, when something happens."""
+    """Write an event to the log of the job, which is standard error."""
     now = datetime.now(UTC).isoformat(" ", "seconds").removesuffix("+00:00")
     sys.stderr.write("".join(f"{line}\n" for line in [f"{now} UTC {what}", *lines]))
     sys.stderr.flush()

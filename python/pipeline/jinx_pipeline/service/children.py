@@ -13,11 +13,11 @@ CHILD: Final = (sys.executable, "-m", "jinx_pipeline.service.child")
 
 
 def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
-    """Run a child with a text on its standard input, and return its output; None if it took too long.
+    """Run a child with a text on standard input, and return its output; None if it took too long.
 
     Its workers end with it.
     """
-    with subprocess.Popen(  # noqa: S603 - our own program
+    with subprocess.Popen(  # noqa: S603 - starts our own program
         [*CHILD, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -28,7 +28,7 @@ def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
         try:
             return child.communicate(text, timeout=seconds)[0]
         except subprocess.TimeoutExpired:
-            child.terminate()  # it removes its temporary directory
+            child.terminate()  # lets it remove its temporary directory
             with suppress(subprocess.TimeoutExpired):
                 child.communicate(timeout=_GRACE_SECONDS)
             child.kill()
@@ -38,12 +38,12 @@ def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
 def start_job(directory: Path, lock: int) -> subprocess.Popen[bytes]:
     """Start the process of a job, which holds the lock on its directory for as long as it lives."""
     with (directory / "log.txt").open("ab") as log:
-        return subprocess.Popen(  # noqa: S603 - our own program
+        return subprocess.Popen(  # noqa: S603 - starts our own program
             [*CHILD, "job", str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # The process outlives the server, also when the terminal is closed.
+            # The process outlives the server, even if the terminal is closed.
             start_new_session=True,
             pass_fds=(lock,),
             cwd=directory,

@@ -15,7 +15,7 @@ _MAX_OPEN: Final = 16
 
 
 class Datasets:
-    """The datasets below some directories; the least recently used ones are closed.
+    """The datasets in some directories; the least recently used ones are closed.
 
     Args:
         roots: The directories.
@@ -27,7 +27,7 @@ class Datasets:
         self._lock = threading.Lock()
 
     def shown(self, name: str) -> Any:
-        """A dataset by its name, as the viewer shows it.
+        """A dataset by name, as the viewer shows it.
 
         Raises:
             ServiceError: There is no such dataset, or it cannot be opened.
@@ -56,7 +56,7 @@ class Datasets:
 
 
 def has_base_outside(path: str | Path, roots: Roots) -> bool:
-    """Whether a saved view shows files outside of the roots."""
+    """Whether a saved view shows files outside the roots."""
     with suppress(JinxError, OSError, ValueError, TypeError, AttributeError):
         return any(not roots.holds(base.path) for base in jinx.open(path).info().bases)
     return False

@@ -1,4 +1,4 @@
-"""Errors that a client of the service caused or can act on."""
+"""Errors that a client of the service has caused or can react to."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,5 +28,5 @@ class ServiceError(Exception):
 
 
 def not_found(detail: str) -> ServiceError:
-    """The error for something that does not exist, or that nobody may know about."""
+    """The error for something that does not exist, or whose existence must stay unknown."""
     return ServiceError(404, "not_found", detail)

@@ -14,8 +14,8 @@ _PART_BYTES: Final = 1 << 20
 
 
 def position_of(last: str | None) -> int:
-    """The position in the run's events at which a stream continues, from the id of the last event the client saw."""
-    return int(last) if last is not None and last.isdecimal() and len(last) < 18 else 0  # noqa: PLR2004 - of 64 bits
+    """The position in the run's events where a stream continues, from the id of the last event that the client saw."""
+    return int(last) if last is not None and last.isdecimal() and len(last) < 18 else 0  # noqa: PLR2004 - 17 digits fit into 64 bits
 
 
 async def stream(place: Workplace, job: JobFiles, position: int) -> AsyncIterator[bytes]:
@@ -55,7 +55,7 @@ def _event(kind: str, data: str) -> bytes:
 
 
 def _lines(job: JobFiles, position: int) -> tuple[list[tuple[int, bytes]], int]:
-    """The whole lines from a position on, each with the position of its end."""
+    """The complete lines from a position on, each with the position of its end."""
     try:
         with job.events_path.open("rb") as file:
             file.seek(min(position, file.seek(0, 2)))

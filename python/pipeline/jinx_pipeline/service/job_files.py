@@ -1,4 +1,4 @@
-"""The files of a job, from which its state follows: nothing else knows it.
+"""The files of a job, which alone determine its state.
 
 job.json      what was asked for; written before the job is acknowledged
 recipe.json   the recipe, with limits
@@ -28,7 +28,7 @@ from jinx_pipeline.service.run_progress import RunProgress
 from jinx_pipeline.service.types import JobState
 
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
-# A job has failed once its process has died this many times without a result.
+# A job fails once its process has died this many times without a result.
 MAX_STARTS: Final = 3
 
 
@@ -70,7 +70,7 @@ class JobFiles:
 
     @classmethod
     def create(cls, directory: Path, order: JobOrder, recipe: dict[str, Any]) -> "JobFiles":
-        """Make the directory of a new job; it appears as a whole."""
+        """Make the directory of a new job; it appears complete or not at all."""
         hidden = directory.with_name(f".{directory.name}")
         hidden.mkdir(parents=True)
         publish_text(hidden / "recipe.json", json.dumps(recipe))
@@ -91,7 +91,7 @@ class JobFiles:
 
     @property
     def state(self) -> JobState:
-        """The state, as the files tell it."""
+        """The state of the job, according to its files."""
         end = self.end()
         if end is not None:
             return "succeeded" if end["ok"] else "failed"
@@ -99,36 +99,36 @@ class JobFiles:
         is_cancelled = reason is not None
         if self.is_running():
             return "cancelling" if is_cancelled else "running"
-        if self.end() is not None:  # it ended between the two looks
+        if self.end() is not None:  # the job ended between the two checks
             return self.state
         if not is_cancelled:
             return "queued"
         return "cancelling" if reason or self.work_dir.exists() else "cancelled"
 
     def end(self) -> dict[str, Any] | None:
-        """How the run ended; None if it has not."""
+        """How the run ended; None if it has not ended."""
         return self._read("exit.json")
 
     def result(self) -> dict[str, Any] | None:
-        """The result of the run; None if it has none."""
+        """The result of the run; None if there is none."""
         return self._read("result.json")
 
     def starts(self) -> int:
-        """How often the job was started."""
+        """How many times the job was started."""
         try:
             return (self.directory / "starts").stat().st_size
         except FileNotFoundError:
             return 0
 
     def started(self) -> float | None:
-        """When it was last started."""
+        """When the job was last started."""
         try:
             return (self.directory / "starts").stat().st_mtime
         except FileNotFoundError:
             return None
 
     def ended(self) -> float | None:
-        """When it ended."""
+        """When the job ended."""
         for name in ("exit.json", "cancel"):
             with suppress(FileNotFoundError):
                 return (self.directory / name).stat().st_mtime
@@ -145,7 +145,7 @@ class JobFiles:
         return descriptor
 
     def is_running(self) -> bool:
-        """Whether the job's process lives."""
+        """Whether the job's process is alive."""
         descriptor = self.lock()
         if descriptor is not None:
             os.close(descriptor)
@@ -158,13 +158,13 @@ class JobFiles:
         return None
 
     def note_start(self) -> None:
-        """Count a start, and forget the process of an earlier one."""
+        """Count a start, and drop the record of an earlier process."""
         (self.directory / "pid").unlink(missing_ok=True)
         with (self.directory / "starts").open("ab") as file:
             file.write(b".")
 
     def ask_to_cancel(self, reason: str = "") -> None:
-        """Note that the process is to end, also for a server that starts later.
+        """Record that the process should end, also for a server that starts later.
 
         Args:
             reason: Why the job has failed; empty if it was cancelled.
@@ -172,7 +172,7 @@ class JobFiles:
         publish_text(self.directory / "cancel", reason)
 
     def finish_cancelling(self) -> None:
-        """Remove what the ended process of a cancelled job has left."""
+        """Remove what the ended process of a cancelled job has left behind."""
         with suppress(FileNotFoundError):
             for run in (self.work_dir / RUNS).iterdir():
                 for path in self.order.outputs:
@@ -182,7 +182,7 @@ class JobFiles:
             self.fail(reason)
 
     def fail(self, error: str) -> None:
-        """End the job."""
+        """End the job as failed."""
         publish_text(self.directory / "exit.json", json.dumps({"ok": False, "error": error}))
 
     def _cancel_reason(self) -> str | None:

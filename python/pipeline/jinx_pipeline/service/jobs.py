@@ -1,4 +1,4 @@
-"""The jobs of a service: a queue in a directory, whose jobs are processes that outlive the server."""
+"""The jobs of a service: a queue in a directory; each job is a process that outlives the server."""
 
 import os
 import re
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import subprocess
 
 _LOOK_SECONDS: Final = 0.1
-# A cancelled process has this long to end by itself.
+# How long a cancelled process may take to end by itself.
 _GRACE_SECONDS: Final = 10.0
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True)
 class JobLimits:
-    """The limits of jobs.
+    """The limits for jobs.
 
     Attributes:
         running: Jobs at the same time.
@@ -46,7 +46,7 @@ class JobLimits:
 
 
 class Jobs:
-    """The jobs in a directory; one server at a time may have it.
+    """The jobs in a directory, which only one server at a time may use.
 
     Args:
         directory: The directory.
@@ -74,19 +74,19 @@ class Jobs:
         self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
 
     def start(self) -> Self:
-        """Begin to run jobs."""
+        """Begin to start jobs."""
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Start no more jobs; those that run go on, and a later server finds them."""
+        """Start no more jobs; running jobs continue, and a later server finds them."""
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
         for process in self._processes.values():
             if process.poll() is None:
-                process.returncode = 0  # the process goes on, and Python must not warn about that
+                process.returncode = 0  # keeps Python from warning that the process still runs
         self._file_lock.close()
 
     def add(self, plan: Plan, key: str | None = None) -> tuple[JobFiles, bool]:
@@ -130,11 +130,11 @@ class Jobs:
             raise not_found(f"there is no job {job_id[:40]!r}") from None
 
     def all(self) -> list[JobFiles]:
-        """All jobs, the newest first."""
+        """All jobs, newest first."""
         return list(reversed(list(self._jobs.values())))
 
     def state(self, job: JobFiles) -> JobState:
-        """The state of a job; that of an ended one is read once."""
+        """The state of a job; if the job has ended, it is read only once."""
         known = self._ended.get(job.id)
         if known is not None:
             return known
@@ -144,7 +144,7 @@ class Jobs:
         return state
 
     def cancel(self, job: JobFiles) -> None:
-        """Cancel a job: soon it has no process and no half output. An ended job stays as it is."""
+        """Cancel a job: its process ends soon, and no incomplete output stays. An ended job stays as it is."""
         with self._lock:
             if self.state(job) not in ENDED:
                 job.ask_to_cancel()
@@ -162,7 +162,7 @@ class Jobs:
             self._wake.clear()
 
     def _look(self) -> None:
-        """Reap what has ended, end what must end, and start what may start."""
+        """Check all jobs: reap ended processes, end those that must end, and start what may start."""
         for job_id in [job_id for job_id, process in self._processes.items() if process.poll() is not None]:
             del self._processes[job_id]
         unfinished = [job for job in self._jobs.values() if job.id not in self._ended]
@@ -187,11 +187,11 @@ class Jobs:
             job.note_start()
             self._processes[job.id] = start_job(job.directory, descriptor)
         finally:
-            os.close(descriptor)  # the process has the descriptor too; the lock lasts until both have closed it
+            os.close(descriptor)  # the process shares the descriptor; the lock lasts until both have closed it
         return True
 
     def _watch(self, job: JobFiles, state: str) -> None:
-        """End a job that was cancelled or takes too long."""
+        """End the process of a job that was cancelled or takes too long."""
         started = job.started()
         if state == "running":
             if started is not None and time.time() - started > self.limits.seconds:

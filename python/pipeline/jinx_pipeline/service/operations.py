@@ -1,4 +1,4 @@
-"""The operations of the REST interface: how requests are decoded, and errors answered."""
+"""The operations of the REST interface: decoding of requests, and responses to errors."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -103,7 +103,7 @@ class Operation:
 
 
 def routes_of(operations: Sequence[Operation]) -> list[Route]:
-    """The routes of Starlette: one for each path, so that it knows all methods of the path."""
+    """Starlette's routes: one per path, so that each knows all methods of its path."""
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation

@@ -1,4 +1,4 @@
-"""Recipes of clients: their names of files become paths, and what they may not do is refused.
+"""Clients' recipes: their file names are replaced by paths, and forbidden requests are refused.
 
 A recipe is changed while it is plain data, and checked again after it was read, so that nothing depends on where a
 recipe can hold a path.
@@ -26,14 +26,14 @@ _OPTIONS: Final = frozenset(
 )
 _SECTIONS: Final = frozenset({"dataset", "validators", "process", "export", "nodes", "flows", "parameters"})
 _REFUSED_ROLES: Final = ("media_outside", "url_hosts")
-# Options of language models that name directories, or variables of the environment of the service.
+# Options of language models that contain directories, or environment variables of the service.
 _REFUSED_OF_MODELS: Final = frozenset({"answers", "batch", "collect", "key_variable"})
 _NOT_PUBLIC: Final = "is not available here: it {why}; the service can allow it with --allow {name}"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A recipe of a client, ready to run.
+    """A client's recipe, ready to run.
 
     Attributes:
         data: The recipe with paths of this machine, as plain data.
@@ -64,7 +64,7 @@ def recipe_data(recipe: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def place(recipe: str | Mapping[str, Any], roots: Roots, allowed: Collection[str]) -> Placed:
-    """Check a recipe of a client.
+    """Check a client's recipe, and replace its file names by paths.
 
     Args:
         recipe: The recipe, as YAML or plain data; files are named as `ROOT/path`.
@@ -89,7 +89,7 @@ def place(recipe: str | Mapping[str, Any], roots: Roots, allowed: Collection[str
 
 
 def refused(error: RecipeError, roots: Roots | None = None) -> ServiceError:
-    """The answer to a recipe with mistakes."""
+    """The response to a recipe with mistakes."""
     problems = [(place.path, message) for place, message in error.problems]
     if roots is not None:
         problems = [(path, roots.hidden(message)) for path, message in problems]
@@ -111,7 +111,7 @@ class _Placing:
         self.writes: list[str] = []
 
     def data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The recipe with paths."""
+        """The recipe with file names replaced by paths."""
         for name in data:
             if name not in _SECTIONS | _OPTIONS and not str(name).startswith("x-"):
                 self.problems.append((str(name), "cannot be set here; the service sets it"))
@@ -182,7 +182,7 @@ class _Placing:
         try:
             kinds = file_parameters(operator_class(name))
         except UnknownOperatorError:
-            return parameters  # reading reports it
+            return parameters  # reading the recipe reports the error
         placed = dict(parameters)
         for parameter, kind in kinds.items():
             value = parameters.get(parameter)
@@ -215,7 +215,7 @@ class _Placing:
 
     def _replaced(self, name: Any, at: Place, path_of: Any, names: list[str]) -> Any:
         if not isinstance(name, str):
-            return name  # reading reports it
+            return name  # reading the recipe reports the error
         try:
             path = str(path_of(name))
         except ServiceError as error:
@@ -226,7 +226,7 @@ class _Placing:
 
 
 def _problems_of(recipe: Recipe, roots: Roots, allowed: Collection[str]) -> Problems:
-    """The mistakes of a checked recipe: what a client's recipe may not do."""
+    """The problems of a checked recipe: what a client's recipe may not contain."""
     problems = [problem for step in recipe.steps for problem in _problems_of_step(step, roots, allowed)]
     if any(_is_outside(source, roots) for source in recipe.sources):
         problems.append(("dataset", "a source lies outside of the roots"))
@@ -261,7 +261,7 @@ def _problems_of_step(step: Step, roots: Roots, allowed: Collection[str]) -> Pro
 
 
 def _is_given(operator: Any, parameter: str) -> bool:
-    """Whether a parameter differs from its default, which names a file of the package; `group.member` in a group."""
+    """Whether a parameter differs from its default, which is a file of the package; `group.member` in a group."""
     name, *members = parameter.split(".")
     value = getattr(operator, name, None)
     if not members:

@@ -20,7 +20,7 @@ from jinx_pipeline.service.roots import Roots
 DRY_RUN_SAMPLES: Final = 1_000
 _MAX_PLANS: Final = 10_000
 _EXAMPLES: Final = 5
-# Each trial is a process with a worker.
+# Each dry run is a process with one worker.
 _DRY_RUNS_AT_ONCE: Final = 2
 
 

@@ -69,7 +69,7 @@ class Rest:
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """The operations; of two that fit a path, the first is taken."""
+        """The operations; if two match a path, the first is used."""
         name, job = "/v1/datasets/{name:path}", "/v1/jobs/{job}"
         get, post = "GET", "POST"
         return [
@@ -133,7 +133,7 @@ class Rest:
         return DatasetAnswer(name, about["samples"], about["columns"], view_address(name))
 
     def list_columns(self, call: Call) -> ColumnList:
-        """The columns of a dataset, with charts that can be counted."""
+        """The columns of a dataset, and which can have a chart."""
         about = self._place.datasets.shown(call.path["name"]).about()
         kinds = {chart["name"]: chart["kind"] for chart in about["charts"]}
         return ColumnList([{"name": name, "chart": kinds.get(name)} for name in about["columns"]])

@@ -66,20 +66,20 @@ class Roots:
         return real
 
     def name_of(self, path: str | os.PathLike[str]) -> str | None:
-        """The name that clients see for a path; None if it lies outside of all readable directories."""
+        """The name by which clients know a path; None if it is outside all readable directories."""
         for name, root in self.readable.items():
             if Path(path).is_relative_to(root):
                 return f"{name}/{Path(path).relative_to(root).as_posix()}".removesuffix("/.")
         return None
 
     def hidden(self, text: str) -> str:
-        """A message in which paths of this machine are names for clients."""
+        """A message in which paths on this machine are replaced by clients' names."""
         for name, root in sorted(self.readable.items(), key=lambda item: -len(str(item[1]))):
             text = text.replace(f"{root}/", f"{name}/")
         return text if self._own is None else text.replace(f"{self._own}/", "")
 
     def holds(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a path, with symbolic links followed, lies in a root or in the service's own directory."""
+        """Whether a path, after following symbolic links, is in a root or in the service's own directory."""
         real = Path(path).resolve()
         own = () if self._own is None else (self._own,)
         return any(real.is_relative_to(root) for root in (*self.readable.values(), *own))
@@ -116,7 +116,7 @@ class Roots:
     def _refuse_outside(self, name: str, real: Path) -> None:
         holds_own = self._own is not None and self._own.is_relative_to(real)
         if holds_own or self._is_own(real) or not any(real.is_relative_to(root) for root in self.readable.values()):
-            # The same words as for a missing file, so that nobody learns what else is on this machine.
+            # The same message as for a missing file, so that nobody learns what else is on this machine.
             raise not_found(f"{name} does not exist")
 
 

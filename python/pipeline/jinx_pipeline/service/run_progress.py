@@ -1,4 +1,4 @@
-"""The progress of a run, from its events: each is read once, however often a client asks."""
+"""The progress of a run, from its events; each event is read once, however often clients ask."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ _PART_BYTES: Final = 4 << 20
 
 
 class RunProgress:
-    """The progress of the blocks that a run has last begun.
+    """The progress of the blocks that a run began most recently.
 
     Args:
         events: The events of the run; the file may not exist yet.
@@ -34,7 +34,7 @@ class RunProgress:
 
     def _read(self) -> None:
         with self._events.open("rb") as file:
-            if file.seek(0, 2) < self._position:  # the run was started over
+            if file.seek(0, 2) < self._position:  # the run was restarted
                 self._position = self._failed = 0
             file.seek(self._position)
             while lines := file.read(_PART_BYTES).split(b"\n")[:-1]:

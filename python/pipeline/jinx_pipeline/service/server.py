@@ -1,4 +1,4 @@
-"""Runs the service: a socket, the application, and the jobs."""
+"""Runs the service: socket, application and jobs."""
 
 import asyncio
 import threading
@@ -65,16 +65,16 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address for programs."""
+        """The URL for programs."""
         return f"http://{self._host}:{self.port}/v1"
 
     @property
     def page(self) -> str:
-        """The address of the page of jobs, which has a secret in it."""
+        """The URL of the page of jobs, which contains a secret."""
         return f"http://{self._host}:{self.port}/{secret_path(self._token)}/"
 
     def run(self) -> None:
-        """Serve until `stop` or Ctrl-C; jobs that run go on."""
+        """Serve until `stop` or Ctrl-C; running jobs continue."""
         self._place.jobs.start()
         try:
             asyncio.run(self._server.serve([self._socket]))
@@ -95,6 +95,6 @@ class Server:
 def _mcp_application(mcp: "MCPServer") -> App:
     from mcp.server.transport_security import TransportSecuritySettings
 
-    # The guard has checked the host already.
+    # The guard has already checked the host.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - ASGI
+    return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - is an ASGI app

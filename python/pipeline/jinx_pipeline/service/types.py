@@ -71,7 +71,7 @@ class JobRequest(Request):
 
 
 class Problem(Struct, omit_defaults=True):
-    """An error, as RFC 9457 defines it; `code` is for programs, `problems` are the mistakes of a recipe."""
+    """An error as defined in RFC 9457; `code` is for programs, and `problems` are the mistakes of a recipe."""
 
     title: str
     status: int
@@ -81,7 +81,7 @@ class Problem(Struct, omit_defaults=True):
 
 
 class OperatorFacts(Struct):
-    """An operator of the list."""
+    """An operator in the list."""
 
     name: str
     kind: str
@@ -90,7 +90,7 @@ class OperatorFacts(Struct):
 
 
 class OperatorList(Struct):
-    """Operators; those for a query begin with the best."""
+    """Operators; for a query, the best come first."""
 
     operators: list[OperatorFacts]
 
@@ -110,7 +110,7 @@ class DatasetList(Struct):
 
 
 class DatasetAnswer(Struct):
-    """A dataset; `view` is the address of its page, relative to that of the service."""
+    """A dataset; `view` is the URL of its page, relative to that of the service."""
 
     name: str
     samples: int
@@ -125,7 +125,7 @@ class ColumnList(Struct):
 
 
 class RowList(Struct):
-    """Rows; `complete` is false while the search for a word goes on."""
+    """Rows; `complete` is false while the search for a word continues."""
 
     rows: list[dict[str, Any]]
     total: int
@@ -153,7 +153,7 @@ class PlanAnswer(Struct):
 
 
 class Progress(Struct):
-    """How far a job is."""
+    """How far a job has come."""
 
     rows: int
     done: int
@@ -179,7 +179,7 @@ class JobAnswer(Struct):
 
 
 class JobList(Struct):
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
 
     jobs: list[JobAnswer]
     total: int

@@ -18,12 +18,12 @@ _MAX_OPEN: Final = 8
 
 
 def view_address(name: str) -> str:
-    """The address of the viewer for a dataset, relative to the page of the service."""
+    """The URL of the viewer for a dataset, relative to the page of the service."""
     return f"view/{urlsafe_b64encode(name.encode()).decode().rstrip('=')}/"
 
 
 class Views:
-    """Opens a viewer for each dataset that is looked at.
+    """Opens a viewer for each dataset that someone looks at.
 
     Args:
         datasets: The datasets.

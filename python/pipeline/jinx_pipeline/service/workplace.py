@@ -57,7 +57,7 @@ class Workplace:
         for name in allow:
             operator_class(name)
         allowed = frozenset(map(full_name, allow))
-        state = state.absolute()  # jobs have working directories of their own
+        state = state.absolute()  # absolute, because jobs have their own working directories
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         roots = Roots(readable, writable, own=state)
         refused = frozenset(name for name in names() if name not in allowed and why_trusted(operator_class(name)))
@@ -65,5 +65,5 @@ class Workplace:
         return cls(roots, Datasets(roots), Plans(state / "plans", roots, allowed), jobs, refused)
 
     def close(self) -> None:
-        """Start no more jobs; those that run go on."""
+        """Start no more jobs; running jobs continue."""
         self.jobs.close()

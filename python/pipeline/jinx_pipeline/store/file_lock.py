@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
-# If a process is killed while it starts a child, the child holds its lock for a moment.
+# If a process is killed while it starts a child, the child keeps its lock for a moment.
 _PATIENCE_SECONDS, _RETRY_SECONDS = 0.5, 0.02
 
 
@@ -39,7 +39,7 @@ class FileLock:
                 raise LockedError(content) from None
             if _leads_to(path, file):
                 break
-            # The previous holder removed the file, so a new process would create and lock another one.
+            # The previous holder has removed the file, so a new process would create and lock another one.
             file.close()
         file.truncate(0)
         file.write(text.encode(errors="backslashreplace"))
@@ -54,7 +54,7 @@ class FileLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The lock is still held, so the file of another process is never removed.
+        # The lock is still held, so this cannot remove another process's file.
         self.path.unlink(missing_ok=True)
         self.close()
 

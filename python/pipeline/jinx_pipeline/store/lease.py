@@ -1,4 +1,4 @@
-"""Locks in object stores, so that two runs never write the same working directory or output."""
+"""Locks in object stores, so that two runs never write to the same working directory or output."""
 
 import json
 import secrets
@@ -16,7 +16,8 @@ from jinx.errors import MismatchError
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 from jinx_pipeline.store.mirror import object_store, patiently, url_of
 
-# A holder writes its lock again at the first interval; if a lock stays the same for the second, its holder is dead.
+# A holder rewrites its lock once per first interval. If a lock does not change for the second interval, its holder is
+# dead.
 _BEAT_SECONDS: Final = 5.0
 _DEAD_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 1.0
@@ -97,12 +98,12 @@ class Lease:
                 return patiently(lambda found=found: object_store().put_if_match(self._url, self._data(), found))
 
     def _own_tag(self) -> str | None:
-        """The tag of the object if this process has written it, perhaps in a call that has failed."""
+        """The tag of the object if this process has written it, even in a call that seemed to fail."""
         found = patiently(lambda: object_store().get(self._url))
         return found.tag if json.loads(found.data)["token"] == self._holder.token else None
 
     def _watched(self) -> str:
-        """The tag of a lock whose holder is dead.
+        """The tag of a lock, after waiting to see that its holder is dead.
 
         Raises:
             LockedError: It lives.
@@ -118,7 +119,7 @@ class Lease:
         return first.tag
 
     def _refuse_unconditional(self) -> None:
-        """Refuse a store that ignores conditions: two drivers would write one output.
+        """Refuse a store that ignores conditions: two drivers could write the same output.
 
         Raises:
             OSError: It does.
@@ -132,7 +133,7 @@ class Lease:
             )
 
     def _beat(self) -> None:
-        """Write the lock again and again; stop when another process has taken it."""
+        """Rewrite the lock regularly; stop when another process has taken it."""
         beat = 0
         while not self._ended.wait(_BEAT_SECONDS):
             beat += 1
@@ -164,7 +165,7 @@ def _is_dead(holder: _Holder) -> bool:
 
 
 def lock_at(path: Path, text: str = "") -> FileLock | Lease:
-    """A lock on a file, or on the object that it stands for.
+    """A lock on a file, or on an object if the path stands for its URL.
 
     Raises:
         LockedError: Another process holds it.

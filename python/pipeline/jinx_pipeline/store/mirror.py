@@ -1,4 +1,4 @@
-"""Files in object stores as paths of this node, so that all code works with paths.
+"""Files in object stores as local paths, so that all code can work with paths.
 
 A path in the mirror of a node stands for a URL: `MIRROR/s3/bucket/work/CURRENT` for `s3://bucket/work/CURRENT`. The
 mirror is a directory on a local disk, and every node has its own, perhaps at another place: `local` translates the
@@ -21,14 +21,15 @@ from typing import Final, TypeVar
 from jinx._object_store import ObjectInfo, ObjectStore
 from jinx._urls import is_readable
 
-# The name of the directory that begins the mirror, and the schemes in it.
+# The directory in which the mirror begins, and the schemes in it.
 _MIRROR: Final = ".jinx-mirror"
 _SCHEMES: Final = ("s3", "gs", "az")
-# Directories with this name never use a name for two different files.
+# In directories with this name, a name never stands for two different files.
 _WRITTEN_ONCE: Final = "parts"
-# A part stays for the next reader on this node while the disk has this much room.
+# While this share of the disk is free, a part is kept for the next reader on this node.
 _FREE_SHARE: Final = 0.1
-# How long a store may fail before a run gives up, and the delays between its requests. The core has retried then, too.
+# How long a store may fail before a run gives up, and the delays between requests. The core has already retried each
+# request.
 PATIENCE_SECONDS: Final = float(os.environ.get("JINX_STORE_PATIENCE", "900"))
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 
@@ -36,13 +37,13 @@ T = TypeVar("T")
 
 
 class StoreError(OSError):
-    """Raised when an object store keeps failing; the message names the URL. The run can be resumed later."""
+    """Raised if an object store keeps failing; the message names the URL. The run can be resumed later."""
 
     concerns_all_rows = True
 
 
 class ObjectError(OSError):
-    """Raised when a store works, but a single object is not there, may not be read, or was replaced meanwhile."""
+    """Raised if a store works, but a single object is missing, may not be read, or was replaced meanwhile."""
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -52,7 +53,7 @@ def is_remote(path: str | os.PathLike[str]) -> bool:
 
 
 def mirrored(path: str) -> Path:
-    """The path in the mirror that stands for a URL; any other path as it is."""
+    """The path in the mirror that stands for a URL; other paths are returned unchanged."""
     if not is_remote(path):
         return Path(path)
     scheme, _, key = path.partition("://")
@@ -60,7 +61,7 @@ def mirrored(path: str) -> Path:
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """The URL that a path stands for; None if it is not in a mirror."""
+    """The URL for which a path stands; None if it is not in a mirror."""
     _, is_in_mirror, key = os.fspath(path).partition(f"/{_MIRROR}/")
     if not is_in_mirror:
         return None
@@ -69,7 +70,7 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as users know it: the URL of a path in the mirror."""
+    """A path as users know it: for a path in the mirror, the URL."""
     return url_of(path) or os.fspath(path)
 
 
@@ -80,7 +81,7 @@ def local(path: str | os.PathLike[str]) -> Path:
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """The path on this node at which a file can be written: in the mirror, its directory is made."""
+    """The path on this node at which a file can be written; in the mirror, its directory is created."""
     own = local(path)
     if url_of(path) is not None:
         own.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def writable(path: str | os.PathLike[str]) -> Path:
 
 
 def fetched(path: str | os.PathLike[str]) -> Path:
-    """The path of a whole file on this node, which is read from the store unless it is known to be current.
+    """The path of a whole file on this node; it is read from the store unless it is known to be current.
 
     Raises:
         FileNotFoundError: There is no such object.
@@ -102,7 +103,7 @@ def fetched(path: str | os.PathLike[str]) -> Path:
 
 
 def downloaded(url: str) -> Path:
-    """The path on this node of a copy of an object as it is now.
+    """The path on this node of a fresh copy of an object.
 
     Raises:
         FileNotFoundError: There is no such object.
@@ -116,7 +117,7 @@ def downloaded(url: str) -> Path:
 
 
 def _copy(url: str, own: Path) -> None:
-    """Put an object in place of a file, which is complete whenever it is there."""
+    """Replace a file by an object; the file is never incomplete."""
     temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
     temporary.unlink(missing_ok=True)
     patiently(lambda: object_store().get_file(url, temporary))
@@ -124,7 +125,7 @@ def _copy(url: str, own: Path) -> None:
 
 
 def readable(path: str | os.PathLike[str]) -> str:
-    """The path of a dataset or file that was written once: on this node if it is there, otherwise its URL."""
+    """The path of a dataset or file that was written only once: on this node if it is there, otherwise its URL."""
     url = url_of(path)
     if url is None:
         return os.fspath(path)
@@ -133,19 +134,19 @@ def readable(path: str | os.PathLike[str]) -> str:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a file, or an object that it stands for."""
+    """Whether a file exists, or an object if the path stands for its URL."""
     url = url_of(path)
     return path.exists() if url is None else patiently(lambda: object_store().exists(url))
 
 
 def size_of(path: Path) -> int:
-    """The size in bytes of a file of any node."""
+    """The size in bytes of a file on any node."""
     name = readable(path)
     return patiently(lambda: object_store().head(name).size) if is_remote(name) else Path(name).stat().st_size
 
 
 def read_range(url: str, start: int, end: int) -> bytes:
-    """Bytes of an object, which must not end before them.
+    """A range of bytes of an object, which must not end earlier.
 
     Raises:
         FileNotFoundError: There is no such object.
@@ -154,7 +155,7 @@ def read_range(url: str, start: int, end: int) -> bytes:
 
 
 def push(path: Path) -> None:
-    """Make a file visible to all nodes, in place of an older one."""
+    """Make a file visible to all nodes, replacing an older one."""
     url = url_of(path)
     if url is not None:
         patiently(lambda: object_store().put_file(url, path))
@@ -162,7 +163,7 @@ def push(path: Path) -> None:
 
 
 def push_part(path: Path) -> None:
-    """Make a part visible to all nodes, whatever its form: a directory, or a file with its sidecar.
+    """Make a part visible to all nodes, in any of its forms: a directory, or a file with its sidecar.
 
     The name of a part has the attempt and the driver, so that nothing else is ever written under it.
     """
@@ -177,7 +178,7 @@ def push_part(path: Path) -> None:
 
 
 def part_files(path: Path) -> list[Path]:
-    """The files of a part, the one that makes it a dataset last."""
+    """The files of a part; the one that makes it a dataset comes last."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         return sorted(files, key=lambda file: file.name == "jinx.json")
@@ -186,7 +187,7 @@ def part_files(path: Path) -> list[Path]:
 
 
 def remove_local(path: Path) -> None:
-    """Remove a part in any of its forms from the disk of this node."""
+    """Remove a part in any of its forms from this node's disk."""
     _current.discard(path)
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
@@ -201,7 +202,7 @@ def forget() -> None:
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """Call a store, again for some time if it fails.
+    """Call a store, and retry for some time if it fails.
 
     Raises:
         FileNotFoundError, FileExistsError, ObjectError: As the call raises them; the store works.
@@ -212,9 +213,9 @@ def patiently(call: Callable[[], T]) -> T:
         try:
             return call()
         except (FileNotFoundError, FileExistsError, ObjectError):
-            raise  # the store works
+            raise  # the store works; the error is about the file
         except OSError as error:
-            # Credentials may be renewed meanwhile, and then the call succeeds.
+            # Retry, because the credentials may be renewed meanwhile.
             if time.monotonic() + delay > until:
                 raise StoreError(f"{error}; the store has failed for {PATIENCE_SECONDS:,.0f} s") from error
         time.sleep(delay)
@@ -228,13 +229,13 @@ def names_below(url: str, infos: Iterable[ObjectInfo]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def object_store() -> ObjectStore:
-    """The stores, as the environment of this process configures them."""
+    """The object stores, as configured by the environment of this process."""
     return ObjectStore()
 
 
 @lru_cache(maxsize=1)
 def _mirror() -> Path:
-    """The mirror of this node; a machine that has started again does not trust what it wrote before."""
+    """The mirror on this node; after a restart of the machine, files written before are not trusted."""
     boot = ""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]
@@ -244,5 +245,5 @@ def _mirror() -> Path:
     return path
 
 
-# Files of the mirror that this process has pushed or fetched.
+# The files of the mirror that this process has pushed or fetched.
 _current: set[Path] = set()

@@ -12,7 +12,7 @@ from jinx_pipeline.store.store import Log, Store
 
 
 class MirrorStore:
-    """A store (see `store.Store`) at the URL that a path in the mirror stands for.
+    """A store (see `store.Store`) at the URL for which a path in the mirror stands.
 
     Args:
         path: The path.
@@ -57,5 +57,5 @@ class MirrorStore:
 
 
 def store_at(path: Path) -> Store:
-    """The store in a directory, or at the URL that it stands for."""
+    """The store in a directory, or at the URL for which the directory stands."""
     return LocalStore(path) if url_of(path) is None else MirrorStore(path)

@@ -12,11 +12,11 @@ from jinx._malloc import give_freed_memory_back
 from jinx_pipeline.store.mirror import object_store, patiently
 
 _THREADS: Final = 16
-# The objects of a log are read at the same time up to this many bytes, which bounds the memory of a driver.
+# The objects of a log are read concurrently, up to this many bytes in total, which bounds the driver's memory.
 _AHEAD_BYTES: Final = 16_000_000
 # Lines are read from the copy in pieces of this size.
 _CHUNK_BYTES: Final = 1 << 20
-# How long a read size of the log is used; `sync` always notices the lines of other processes.
+# How long a known size of the log stays valid; `sync` always notices the lines of other processes.
 _SIZE_SECONDS: Final = 10.0
 
 
@@ -33,9 +33,9 @@ class ObjectLog:
 
     def __init__(self, url: str) -> None:
         self.name = url
-        # Each `sync` makes an object, and a resumed run reads all objects.
+        # Each `sync` creates an object, and a resumed run reads all objects.
         self.sync_seconds = 2.0
-        # A copy of the objects that this process knows, which serves all reads.
+        # A local copy of the objects that this process knows; all reads use it.
         self._copy: IO[bytes] | None = None
         self._objects = self._end = 0
         self._unwritten = bytearray()
@@ -70,7 +70,7 @@ class ObjectLog:
             yield file.readline()
 
     def open(self, end: int | None = None) -> None:
-        """See `Log.open`; no line is torn, so there is nothing to truncate."""
+        """See `Log.open`; there are no incomplete lines, so nothing is truncated."""
         if end is not None:
             raise ValueError(f"{self.name}: a line is damaged")
         self._unwritten.clear()
@@ -115,15 +115,15 @@ class ObjectLog:
                 if data is None:
                     raise OSError(f"{self._url(self._objects)} is gone")
                 self._keep(data)
-            # The threads of the reads have kept as much as the records of the log will take.
+            # The threads that read keep freed memory, which can be as much as the records of the log need.
             give_freed_memory_back()
-        # A listing may be old.
+        # A listing may be out of date, so look for later objects.
         while (data := self._get(self._objects)) is not None:
             self._keep(data)
         self._seen_at = time.monotonic()
 
     def _read_ahead(self, sizes: Sequence[int]) -> Iterator[bytes | None]:
-        """The first objects with these sizes, several of which are read at the same time."""
+        """The first objects, with these sizes; several are read concurrently."""
         reads: deque[Future[bytes | None]] = deque()
         first = ahead = 0
         with ThreadPoolExecutor(_THREADS) as threads:
@@ -147,8 +147,8 @@ class ObjectLog:
         try:
             patiently(lambda: object_store().put_if_absent(self._url(number), data))
         except FileExistsError:
-            # After a failed call, the stored object may be our own. No other process writes the same bytes, since
-            # each line contains the epoch.
+            # The call may have succeeded although it failed here: then the stored object is our own. No other process
+            # writes the same bytes, because each line contains the epoch.
             if self._get(number) != data:
                 raise
 
@@ -162,7 +162,7 @@ class ObjectLog:
 
     def _file(self) -> IO[bytes]:
         if self._copy is None:
-            self._copy = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - for the life of this object
+            self._copy = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - open as long as this object
         return self._copy
 
     def _url(self, number: int) -> str:

@@ -1,4 +1,4 @@
-"""The storage interface for everything in a run that is not a dataset: its log, pointers, decisions and notes.
+"""The storage interface for everything in a run except datasets: its log, pointers, decisions and notes.
 
 The bytes of a name appear atomically and never change in place: new bytes have a new name, or replace the old ones
 atomically. Only logs grow. When a call returns, its result survives a crash of the machine; logs need `sync` for that.
@@ -16,7 +16,7 @@ class Store(Protocol):
     """Bytes by name; names have `/` between folders."""
 
     def get(self, name: str) -> bytes:
-        """The bytes.
+        """The bytes stored under a name.
 
         Raises:
             FileNotFoundError: The name does not exist.
@@ -24,11 +24,11 @@ class Store(Protocol):
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Store bytes under a name, and replace the bytes that it had."""
+        """Store bytes under a name, replacing earlier ones."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A seekable file to write, which gets the name when the block ends without an error."""
+        """A seekable file to write, which gets its name when the block ends without an error."""
         ...
 
     def list(self, folder: str = "") -> list[str]:
@@ -40,7 +40,7 @@ class Store(Protocol):
         ...
 
     def log(self, name: str) -> "Log":
-        """The log with this name, whether it has begun or not."""
+        """The log with this name, even if it has not begun."""
         ...
 
 
@@ -80,7 +80,7 @@ class Log(Protocol):
         ...
 
     def append(self, line: bytes) -> int:
-        """Append a line, which survives a crash of this process, except in an object store; returns its offset."""
+        """Append a line, which survives a crash of this process (except in an object store); returns its offset."""
         ...
 
     def sync(self) -> None:

@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     requests = Connection(int(arguments[0]), writable=False)
     answers = Connection(int(arguments[1]), readable=False)
     lifeline = int(arguments[2])
-    # Output of operators goes to the log, not to the standard output of the driver.
+    # Operators' output goes to the log, not to the driver's standard output.
     os.dup2(2, 1)
     set_name(NAME)
     set_parent_death_signal()
@@ -55,7 +55,7 @@ def set_parent_death_signal() -> None:
         return
     import ctypes
 
-    with suppress(OSError, AttributeError):  # the C library lacks the function
+    with suppress(OSError, AttributeError):  # the C library has no such function
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -74,7 +74,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
     pipes = {pipe.fileno(): os.fstat(pipe.fileno()) for pipe in (requests, answers)}
 
     def busy_with(name: str, rows: int) -> None:
-        # No answer could be sent: exit now, while the activity still names the operator that closed the pipes.
+        # No answer could be sent, so exit now, while the activity still names the operator that closed the pipes.
         if not all(_is_open(file, status) for file, status in pipes.items()):
             os._exit(PIPES_CLOSED)
         shared.set(name, rows)
@@ -106,7 +106,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
 
 
 def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log: str, **tell: Any) -> "TaskRunner":
-    """A runner for the next run, whose log this process writes from now on."""
+    """A runner for the next run; from now on, this process writes that run's log."""
     from jinx_pipeline.worker.renewal import forget_run
     from jinx_pipeline.worker.task_runner import TaskRunner
 
@@ -117,7 +117,7 @@ def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log
 
 
 def _preload() -> None:
-    """Import what almost every task needs, while the driver still reads the recipe."""
+    """Import what almost every task needs while the driver is still reading the recipe."""
     for module in ("jinx_pipeline.kernels", "jinx_pipeline.worker.map_work"):
         import_module(module)
 
@@ -127,7 +127,7 @@ def _set_path(path: list[str]) -> None:
 
 
 def _write_to(log: str) -> None:
-    """Write standard output and errors to a file from now on."""
+    """Write standard output and standard error to a file from now on."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     for stream in (1, 2):
         os.dup2(file, stream)

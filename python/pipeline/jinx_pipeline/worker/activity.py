@@ -7,7 +7,7 @@ import struct
 _BYTES = 256
 # The number of activities begun so far, and the rows of the latest one.
 _STEP = struct.Struct("<QQ")
-# The last two attempts that the driver cancelled; a worker never has more at a time.
+# The last two attempts that the driver has cancelled; a worker never has more at once.
 _UNWANTED = struct.Struct("<qq")
 _NAME = _STEP.size + _UNWANTED.size
 # The exit code of a worker whose pipes an operator has closed.
@@ -50,7 +50,7 @@ class Activity:
         return self._memory[_NAME + 1 : _NAME + 1 + self._memory[_NAME]].decode(errors="replace")
 
     def step(self) -> tuple[int, int]:
-        """A counter that changes when an activity begins, and the rows of the latest activity."""
+        """A counter that changes when an activity begins, and the number of rows of the latest activity."""
         count, rows = _STEP.unpack_from(self._memory, 0)
         return count, rows
 

@@ -77,12 +77,12 @@ def _opened(piece: Piece) -> Generator[str]:
     try:
         yield f"/dev/fd/{reading}"
     finally:
-        os.close(reading)  # ends the thread too
+        os.close(reading)  # this also ends the thread
         thread.join()
 
 
 def _feed(piece: Piece, stop: int, writing: int) -> None:
-    # The reader of the pipe may have failed.
+    # The pipe's reader may have failed.
     with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe, Path(piece.path).open("rb") as file:
         for data in lines_of(file, piece.start, stop):
             pipe.write(data)

@@ -19,7 +19,7 @@ _WATCH_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CrashNote:
-    """The note that a dead worker wrote about itself.
+    """The note that a worker wrote before it died.
 
     Attributes:
         operator: The operator that it ran.
@@ -33,7 +33,7 @@ class CrashNote:
 
 
 def read_crash_note(part: str) -> CrashNote:
-    """The note of the worker that was to write a part."""
+    """The note of the worker that should have written a part."""
     try:
         return CrashNote(**json.loads(fetched(crash_note_path(Path(part))).read_text("utf-8")))
     except (OSError, ValueError):
@@ -49,8 +49,7 @@ class CrashReporter:
         self._writes_each = False
         self._rows, self._since = 0, time.monotonic()
         self._is_closed = False
-        # The lock ensures that no task is blamed for another one, and that no note is overwritten before the process
-        # dies.
+        # The lock ensures that the note blames the right task, and that no note is overwritten before the process dies.
         self._lock = Lock()
 
     def begin(self, part: str, *, writes_each: bool) -> None:
@@ -65,7 +64,7 @@ class CrashReporter:
             self._part, self._operator, self._writes_each = part, "", writes_each
 
     def busy_with(self, operator: str, rows: int = 0) -> None:
-        """Begin an operator with a number of rows, 0 for no time limit; an empty name if the task has ended."""
+        """Begin an operator with a number of rows (0: no time limit); an empty name means that the task has ended."""
         with self._lock:
             is_new = operator != self._operator
             self._operator, self._rows, self._since = operator, rows, time.monotonic()
@@ -75,15 +74,15 @@ class CrashReporter:
                 self._write(CrashNote(operator))
 
     def die_above(self, limit: int) -> None:
-        """From now on, kill this process if it uses more private memory for a task than this many bytes."""
+        """From now on, kill this process if a task uses more private memory than this many bytes."""
         Thread(target=self._watch_memory, args=(limit,), daemon=True, name="jinx-memory").start()
 
     def die_after(self, row_seconds: float) -> None:
-        """From now on, kill this process if it takes longer than this for each row of its activity."""
+        """From now on, kill this process if its activity takes longer than this per row."""
         Thread(target=self._watch_time, args=(row_seconds,), daemon=True, name="jinx-time").start()
 
     def close(self) -> None:
-        """Stop watching: another run has other limits."""
+        """Stop watching, because another run has other limits."""
         self._is_closed = True
 
     def _watch_time(self, row_seconds: float) -> None:
@@ -117,4 +116,4 @@ class CrashReporter:
             path.write_text(json.dumps(asdict(note)), "utf-8")
             url = url_of(path)
             if url is not None:
-                object_store().put_file(url, path)  # once: this process is about to die
+                object_store().put_file(url, path)  # only once, because this process is about to die

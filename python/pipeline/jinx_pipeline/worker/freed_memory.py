@@ -3,9 +3,9 @@
 from jinx._malloc import set_malloc_options
 
 _SETTINGS = {
-    # The maximum memory that a worker keeps between two batches.
+    # The maximum freed memory that a worker keeps between two batches.
     "MALLOC_TRIM_THRESHOLD_": (-1, 64 * 1024 * 1024),
-    # The maximum of glibc; larger blocks are returned at once.
+    # glibc's maximum for this threshold; larger blocks are returned at once.
     "MALLOC_MMAP_THRESHOLD_": (-3, 32 * 1024 * 1024),
 }
 

@@ -1,4 +1,4 @@
-"""Holds columns of batches until their part is written: a few in memory, the others on disk."""
+"""Holds columns of batches until their part is written: a few in memory, the rest on disk."""
 
 import pickle
 import tempfile
@@ -68,7 +68,7 @@ class HeldColumns:
 
 
 def _size(value: Any) -> int | None:
-    """The size of a value in bytes; None if only pickling would tell it."""
+    """The size of a value in bytes; None if it could only be found by pickling."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:

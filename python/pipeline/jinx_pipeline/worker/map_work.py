@@ -90,7 +90,7 @@ class MapWork:
                     for part, table in _with_tables(stage, output, chain):
                         writer.add(part, table)
             if media:
-                # The publication of the part syncs their common directory.
+                # Publishing the part syncs the directory that both are in.
                 with published(media_path(path), syncs_folder=False) as file:
                     file.write(json.dumps(media).encode())
             written = writer.close()
@@ -128,7 +128,7 @@ class MapWork:
 
 
 def _refuse_replaced_files(stage: Stage) -> None:
-    """Refuse a part that may come from another version of a word list or another file than the plan knows.
+    """Refuse a part that may come from another version of a file, such as a word list, than the plan.
 
     Raises:
         ReplacedError: A file was replaced or edited.
@@ -139,7 +139,7 @@ def _refuse_replaced_files(stage: Stage) -> None:
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
-    """The row of the pipeline's input at a position of a source; or another number, and a word for what it counts."""
+    """The row of the pipeline's input at a position of a source; or another number, and what it counts."""
     if position < 0:
         return -1, ""
     if source.source.has_parts and not source.source.base:
@@ -148,7 +148,7 @@ def row_of(source: OpenSource, position: int) -> tuple[int, str]:
 
 
 def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
-    """The rows of a task as batches; for a source with groups, the samples that the group operator makes."""
+    """The rows of a task as batches; for a source with groups, the samples made by the group operator."""
     size = max(stage.batch_rows // task.batch_share, 1)
     if stage.group is not None:
         yield from _grouped(stage, source, task, chain, size)
@@ -161,7 +161,7 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
 
 
 def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
-    """The batch with the statistics that the input has, so that filters do not compute them again."""
+    """The batch with the statistics that the input already has, so that filters do not compute them again."""
     if not stage.known_stats or STATS not in batch.source.column_names:
         return batch
     import pyarrow as pa
@@ -174,7 +174,7 @@ def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
 
 
 def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: int) -> Iterator[Batch]:
-    """Batches of the samples that a group operator makes, one or several for each group."""
+    """Batches of the samples that a group operator makes; one or several per group."""
     operator = stage.group
     if operator is None:
         return
@@ -186,7 +186,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
         if operator.kind == "grouper" or stage.is_open:
-            group = group.opened()  # the keys of a grouper are missing in all samples, or were found
+            group = group.opened()  # the grouper's keys were found, or all samples lack them
         try:
             new = chain.of_group(operator, group, partial(_samples_of_group, operator, chain.ctx))
             samples += new
@@ -203,7 +203,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
 
 
 def _samples_of_group(operator: Operator, ctx: Context, group: Batch) -> list[dict[str, Any]]:
-    # A grouper has decided which samples are a group; it would divide the samples of one group again.
+    # A grouper has already decided which samples form a group; running it again would divide them.
     made = operator.merged(group) if isinstance(operator, Grouper) else operator.run(group, ctx)
     return made.to_samples()
 
@@ -214,7 +214,7 @@ def _group_number(numbers: list[int], position: int) -> tuple[int, str]:
 
 
 def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch, pa.Table | None]]":
-    """The batch with the keys of its rows if an operator over keys follows; in parts if that fails on some rows."""
+    """The batch with the keys of its rows if an operator over keys follows; in parts, if this fails for some rows."""
     operator: Any = stage.signatures
     if operator is None:
         return [(batch, None)]
@@ -222,12 +222,12 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
-    # Columns that the input lacks were refused earlier, but a column that a mapper adds may be missing in some samples.
+    # Columns that the input lacks were refused earlier. But a column that a mapper adds may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 
 def _write_signatures(stage: Stage, path: Path, tables: "list[pa.Table]") -> None:
-    """Write the signatures of a part before the part itself, whose publication syncs their common directory."""
+    """Write the signatures of a part before the part itself; publishing that also syncs the directory of both."""
     import pyarrow as pa
 
     operator, table = stage.signatures, pa.concat_tables(tables)

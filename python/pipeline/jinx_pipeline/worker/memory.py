@@ -10,12 +10,12 @@ from jinx_pipeline.worker.memory_cgroup import memory_limits
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Options
 
-# The share of the memory of a machine for all workers together.
+# The share of a machine's memory for all workers together.
 USABLE_SHARE = 0.9
 
 
 def private_bytes(pid: int) -> int:
-    """The resident memory of a process, without mapped files; 0 if it is gone."""
+    """The resident memory of a process, without mapped files; 0 if the process is gone."""
     try:
         memory = psutil.Process(pid).memory_info()
     except psutil.Error:

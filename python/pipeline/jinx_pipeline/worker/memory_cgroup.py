@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 @dataclass(frozen=True)
 class _Version:
-    """The names of the files of a cgroup version.
+    """The names of the files in a version of cgroups.
 
     Attributes:
         limit: The limit in bytes, or a word for none.
@@ -66,14 +66,14 @@ def _limit(folder: Path, version: _Version) -> MemoryLimit | None:
 
 
 def _folders(process: Path) -> Iterator[tuple[Path, _Version]]:
-    """The directory of the group of a process, then those of the enclosing groups."""
+    """The directory of the process's group, then those of the enclosing groups."""
     try:
         mounts = (process / "mountinfo").read_text("utf-8").splitlines()
         groups = dict(_groups((process / "cgroup").read_text("utf-8")))
     except OSError:
         return
     for line in mounts:
-        # ID PARENT DEVICE ROOT PLACE OPTIONS ... - KIND SOURCE OPTIONS_OF_SUPER_BLOCK
+        # The fields of a line: ID PARENT DEVICE ROOT PLACE OPTIONS ... - KIND SOURCE OPTIONS_OF_SUPER_BLOCK
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         if kind not in groups or (kind == "cgroup" and "memory" not in options.split(",")):

@@ -1,4 +1,4 @@
-"""Runs operators one after another on a batch, and records what each did and on which rows it failed."""
+"""Runs operators one after another on a batch, and records what each one did and on which rows it failed."""
 
 import errno
 import os
@@ -25,20 +25,20 @@ from jinx_pipeline.worker.row_examples import row_examples
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Errors of the machine, not of a row.
+# Errors that concern the machine, not a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# If this many consecutive rows fail with such an error, the machine is to blame.
+# If this many rows in a row fail with such an error, the machine is to blame.
 _UNFIT_ROWS = 8
-# The number of bad rows in each task that are reported with a traceback and the whole message. More reports would fill
-# the run log if an operator fails on every row.
+# The number of bad rows per task that are reported with a traceback and the full message. If an operator fails on every
+# row, more of these would fill the run log.
 _FULL_REPORTS, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
-# The longest time that a worker waits for a service without finishing a row; then the stage waits.
+# The longest time that a worker waits for a service without finishing a row; after that, the whole stage waits.
 _MAX_WAIT_SECONDS = 60.0
 
 
 class MachineError(Exception):
-    """Raised when all rows failed with errors that the machine may have caused, such as a full disk.
+    """Raised if all rows failed with errors that the machine may have caused, such as a full disk.
 
     Attributes:
         operator: The operator that failed.
@@ -52,7 +52,7 @@ class MachineError(Exception):
 
 
 class BatchError(Exception):
-    """Raised when the result of an operator fits each row of a batch, but not the batch as a whole."""
+    """Raised if the result of an operator fits each single row of a batch, but not the whole batch."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -157,13 +157,13 @@ class Chain:
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
-        """Like `attempt`; `unfit` collects the errors since the last good row that may concern all rows."""
+        """Like `attempt`; `unfit` collects errors since the last good row that may concern all rows."""
         misfit: ReturnedError | None = None
         try:
             result = self.call_with_waits(name, batch, call, is_divided=is_divided)
         except _DividedError:
             pass
-        except BaseException as error:  # Ctrl-C reaches only the driver, and a cancelled request fails only its row
+        except BaseException as error:  # Ctrl-C reaches only the driver, and a cancelled request only fails its row
             self._end_if_forked()
             if isinstance(error, ReturnedError):
                 misfit = error
@@ -185,8 +185,8 @@ class Chain:
             result for part in halves for result in self._attempt(name, part, call, unfit, is_divided=is_divided)
         ]
         if misfit is not None and len(self.bad) == bad_before:
-            # No row is to blame. With single rows, an aggregate of the batch, such as a mean, would become the
-            # aggregate of each row.
+            # No row is to blame. Running single rows instead would be wrong: an aggregate of the batch, such as a mean,
+            # would become the aggregate of each row.
             message = f"{name}: {misfit}; what it returned for these samples one by one did fit"
             raise BatchError(f"{message}: repair it for batches, and start over with restart (--restart)")
         return results
@@ -194,7 +194,7 @@ class Chain:
     def call_with_waits(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False
     ) -> Any:
-        """Call a function, again after each wait that a service asks for; returns its result.
+        """Call a function, again after each wait that a service requests; returns its result.
 
         An operator may change the working directory, where the next one looks for the files that its recipe names; so
         each call begins in that of the task.
@@ -222,11 +222,11 @@ class Chain:
 
     def _return_to_folder(self) -> None:
         if self._folder is not None and _working_directory() != self._folder:
-            with suppress(OSError):  # it is gone
+            with suppress(OSError):  # the directory is gone
                 os.chdir(self._folder)
 
     def _wait_if_throttled(self, name: str, error: Exception) -> bool:
-        """Wait if a service asks to; returns whether it did."""
+        """Wait if a service requests it; returns whether it did."""
         try:
             raise_if_not_of_rows(error)
         except ThrottledError as busy:
@@ -240,7 +240,7 @@ class Chain:
         return False
 
     def begin(self, name: str, rows: int = 0) -> None:
-        """Report the activity that begins now, with its number of rows; 0 for no time limit."""
+        """Report the activity that begins now, with its number of rows (0: no time limit)."""
         self._name = name
         self._begin_rows(rows)
 
@@ -248,19 +248,19 @@ class Chain:
         self._busy_with(self._name, rows if self._stage.has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
-        """Exit if this is a process that an operator forked: the task and its reports belong to the parent."""
+        """Exit if this is a process forked by an operator: the task and its reports belong to the parent."""
         if os.getpid() != self._pid:
             os._exit(0)
 
     def of_group(self, operator: Operator, group: Batch, call: Callable[[Batch], Any]) -> Any:
-        """Call a function with a group for the operator that makes samples of groups; returns its result."""
+        """Call a function with a group, for the operator that makes samples from groups; returns its result."""
         try:
             return self.call_with_waits(operator.name, group, call)
         finally:
             self._take_counts(self._group_counts)
 
     def _take_counts(self, counts: Counter[str]) -> None:
-        """Add what an operator has counted."""
+        """Add the counts of an operator."""
         counts.update(self.ctx.counts)
         self.ctx.counts.clear()
 
@@ -295,14 +295,14 @@ class Chain:
         is_marked = stage.measure_only and operator.kind == "filter"
 
         def call(part: Batch) -> tuple[Batch, Batch]:
-            """The output of the operator, and the batch with the values that the operator read."""
+            """The output of the operator, and the batch with the values that the operator has read."""
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
             return operator.run(marked, self.ctx), marked
 
         started, cpu_started = time.perf_counter(), time.process_time()
-        # In smaller batches, results that depend on the batch would depend on when a service was busy.
+        # Do not divide such a batch: its results would depend on when a service was busy.
         self._number = stage.numbers[place]
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
         self._number = -1
@@ -356,22 +356,22 @@ def raise_if_not_of_rows(error: BaseException) -> None:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether an error would occur for any row: a service or requirement of an operator is missing, memory is short."""
+    """Whether an error would occur for any row: a service or another requirement is missing, or memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
-    # Ray ends this worker by a SystemExit.
+    # Ray ends this worker with a SystemExit.
     return hasattr(error, "ray_terminate_msg")
 
 
 def may_concern_all_rows(error: BaseException) -> bool:
-    """Whether only the outcome of other rows shows if this row is to blame: a missing package, a full disk."""
+    """Whether only other rows can show if this row is to blame: for a missing package, or a full disk."""
     return isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _MACHINE)
 
 
 def resident_bytes() -> int:
     """The resident memory of this process, without mapped files."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read a thousand times a second
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - opened a thousand times a second
             _, resident, shared, *_ = file.read().split()
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

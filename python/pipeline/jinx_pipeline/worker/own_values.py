@@ -1,4 +1,4 @@
-"""The own values of rows, which replace or extend the columns of the base."""
+"""Values that rows do not share with the base: they replace its columns or add new ones."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -67,7 +67,7 @@ def has_column(source: OpenSource, positions: "Positions", name: str) -> list[bo
 
 
 def stored_values(source: OpenSource, positions: "Positions", name: str) -> list[Any]:
-    """The values of a column as the source has them; `REMOVED` where a row has none."""
+    """The values of a column in the source; `REMOVED` for rows without one."""
     dataset, local = source.dataset, source.local(positions)
     if name not in dataset.column_names:
         return [REMOVED] * len(positions)
@@ -81,9 +81,9 @@ def stored_values(source: OpenSource, positions: "Positions", name: str) -> list
 def copy_rows(
     writer: jinx.Writer, source: OpenSource, positions: "Positions", changed: Mapping[str, list[Any]] = _NONE
 ) -> None:
-    """Copy rows as the base stores them, with their own columns last; the arguments are those of `own_values`."""
+    """Copy rows as the base stores them, followed by columns of their own; for the arguments, see `own_values`."""
     if source.is_even and not changed:
-        # No value has to be read.
+        # No value has to be changed, so none is read.
         writer.copy(without_private(source.dataset), source.local(positions))
         return
     columns = own_values(source, positions, changed)
@@ -96,7 +96,7 @@ def copy_rows(
 
 
 def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
+    """Runs of rows in which the same columns are KEPT or REMOVED: their start, stop and these columns."""
     partly = {
         name: values for name, values in columns.items() if any(value is REMOVED or value is KEPT for value in values)
     }

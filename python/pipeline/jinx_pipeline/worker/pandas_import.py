@@ -9,7 +9,7 @@ _CODE_OF_USERS = "jinx_pipeline.operators.script."
 
 
 def is_spared(modules: list[str]) -> bool:
-    """Whether operators of these modules run no user code, which might need pandas from pyarrow."""
+    """Whether operators from these modules run no user code, which might need pandas through pyarrow."""
     return all(name.startswith(_OWN) and not name.startswith(_CODE_OF_USERS) for name in modules)
 
 

@@ -27,7 +27,7 @@ class PartColumns:
         self._stage = stage
         self._source = source
         self._stored = set(source.dataset.column_names)
-        # Other sources may have a column that an operator only adds.
+        # Not columns that an operator only adds: other sources may have them.
         writing = [] if stage.measure_only else [operator for operator in stage.operators if not operator.only_adds]
         writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
         self._declared = [name for name in sorted(writes) if name in self._stored]
@@ -37,11 +37,11 @@ class PartColumns:
         return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats), keeps_ranges=True)
 
     def of(self, batch: Batch) -> dict[str, list[Any]]:
-        """The own values of rows of the dataset; see `own_values`."""
+        """The values of dataset rows that differ from the base; see `own_values`."""
         return own_values(self._source, batch.positions, self.changed(batch))
 
     def whole(self, batch: Batch, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        """The columns with the stored values in place of `KEPT`; `UNCHANGED` lists these columns for each row."""
+        """The columns with stored values instead of `KEPT`; `UNCHANGED` lists these columns for each row."""
         unchanged: list[list[str]] = [[] for _ in range(len(batch))]
         whole = dict(columns)
         for name, values in columns.items():
@@ -56,7 +56,7 @@ class PartColumns:
 
     def changed(self, batch: Batch) -> dict[str, list[Any]]:
         """The columns that the stage changed in the stored rows; `KEPT` marks unchanged values."""
-        # Measuring changes nothing: the output of mappers is only for the filters after them.
+        # Measuring changes nothing: mappers' output is only for the filters after them.
         changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
@@ -77,14 +77,14 @@ class PartColumns:
 
     def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
         if all(value is REMOVED for value in values):
-            # A dropped column is not read, since it may have large blobs.
+            # Do not read a dropped column: it may contain large blobs.
             return [REMOVED if is_there else KEPT for is_there in has_column(self._source, batch.positions, name)]
         stored = stored_values(self._source, batch.positions, name)
         return [KEPT if is_same_value(new, old) else new for new, old in zip(values, stored, strict=True)]
 
 
 def _absent_kept(values: Sequence[Any], is_there: Sequence[bool]) -> list[Any]:
-    """Marks rows that still lack the column: an operator read None for the missing value and returned None."""
+    """Mark rows that still lack the column: an operator read None for the missing value, and returned None."""
     return [
         KEPT if not there and (new is None or new is REMOVED) else new
         for new, there in zip(values, is_there, strict=True)

@@ -1,4 +1,4 @@
-"""Writes the output of a task: a saved view with positions and changed columns, or the samples as they are stored.
+"""Writes the output of a task: a saved view with positions and changed columns, or the samples as stored.
 
 Rows are written batch by batch; the own columns of a view are held on disk until all of them are known. Either way, a
 task holds the values of one batch in memory, not those of all its rows.
@@ -32,11 +32,11 @@ from jinx_pipeline.worker.part_columns import PartColumns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Stands for the operator in reports of rows that cannot be written.
+# In reports of rows that cannot be written, this replaces the name of an operator.
 WRITING: Final = "writing the output"
 # Errors of a row that cannot be read or stored.
 _OF_A_ROW: Final = (JinxError, ValueError, TypeError, OverflowError)
-# The key of a shared value with the number of each row of a batch, which identifies the remaining rows.
+# The key of a shared value: the number of each row of a batch, which identifies the remaining rows.
 _NUMBERS: Final = "numbers of rows"
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class PartWriter(ABC):
 
     @abstractmethod
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
-        """Write a batch, or hold it to be written.
+        """Write a batch, or keep it to be written later.
 
         Args:
             batch: The rows.
@@ -92,7 +92,7 @@ class PartWriter(ABC):
         self.abort()
 
     def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
-        """Like `Chain.attempt`, but without a time limit for the first call, since a disk may be slow."""
+        """Like `Chain.attempt`, but without a time limit for the first call, because a disk may be slow."""
         self._chain.begin(WRITING)
         try:
             return [(batch, call(batch))]
@@ -107,8 +107,7 @@ class RowsWriter(PartWriter):
         super().__init__(*args)
         self._writer: jinx.Writer | None = None
         self._tables: list[pa.Table] = []
-        # The number of rows of the current batch that are already written, although the call that wrote them failed
-        # later.
+        # The number of rows of the current batch that were already written by a call that failed later.
         self._ahead = 0
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
@@ -133,7 +132,7 @@ class RowsWriter(PartWriter):
             self._writer.abort()
 
     def _write(self, batch: Batch) -> None:
-        """Write the rows of a batch that are not written already; `_ahead` counts those written before an error."""
+        """Write those rows of a batch that are not written yet; `_ahead` counts rows written before an error."""
         if self._writer is None:
             self._writer = jinx.Writer(self._path, overwrite=True, **self._stage.writer)
         writer, ahead, before = self._writer, min(self._ahead, len(batch)), self._writer.samples
@@ -142,7 +141,7 @@ class RowsWriter(PartWriter):
                 self._append(writer, batch.take(range(ahead, len(batch))))
         except _OF_A_ROW as error:
             if getattr(error, "sample", None) not in {None, writer.samples}:
-                # The error belongs to an unknown earlier row.
+                # The error belongs to an earlier row, but it is unknown which.
                 raise RuntimeError(str(error)) from error
             self._ahead += writer.samples - before
             raise
@@ -157,7 +156,7 @@ class RowsWriter(PartWriter):
 
 @dataclass(frozen=True)
 class _Held:
-    """A batch that waits until its view is written.
+    """A batch that is kept until its view is written.
 
     Attributes:
         batch: Its rows, without the columns that changed.
@@ -183,7 +182,7 @@ class _Held:
 
 
 class ViewWriter(PartWriter):
-    """Writes a view: the remaining rows of the base in order, and their own columns."""
+    """Writes a view: the remaining rows of the base in order, and the columns that differ."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -244,7 +243,7 @@ class ViewWriter(PartWriter):
                 self._hold(part, columns, held.table)
 
     def _drop_unwritable(self) -> None:
-        """Keep only the rows that can be written, which are tried in a temporary file."""
+        """Keep only rows that can be written; this is tried in a temporary file."""
         trial = self._path.with_name(f"{self._path.stem}.trial{self._path.suffix}")
 
         def write(part: Batch) -> None:
@@ -268,17 +267,17 @@ class ViewWriter(PartWriter):
         names = _names(batches)
         removed = {name: sum(held.removed[name] for held in batches) for name in names}
         unchanged = {name: sum(held.unchanged.get(name, 0) for held in batches) for name in names}
-        # The base shows the columns that no row changed.
+        # Columns that no row changed are shown from the base.
         written = [name for name in names if unchanged[name] < len(rows)]
         own = [name for name in written if removed[name] < len(rows)]
-        # If the base is a view with own columns, these columns are written in their place.
+        # If the base is a view, the written columns replace columns of the view with the same names.
         replaced = self._base._own_columns()
         dropped = [
             name for name in written if name in replaced or (name not in own and name in self._base.column_names)
         ]
         is_absent_somewhere = any(removed[name] for name in own)
         is_unchanged_somewhere = any(unchanged[name] for name in own)
-        # Positions are row names, unless the source has its own names.
+        # Rows are named by their positions, unless the source has its own names.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
         is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
 
@@ -299,15 +298,15 @@ class ViewWriter(PartWriter):
                 start = stop
 
         marks = {ABSENT: is_absent_somewhere, UNCHANGED: is_unchanged_somewhere, ID: is_named}
-        # These columns come first, so that they can be distinguished from the own columns of a base that is a view.
+        # These columns come first, to distinguish them from columns that the base, if it is a view, has of its own.
         names = [ROW, *own, *(name for name, is_needed in marks.items() if is_needed)]
         view = self._base.select(rows)
-        # `write_view` does not check that the path is not that of an input; the path of a part never is.
+        # `write_view` does not check whether the path is that of an input; the path of a part never is.
         return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
 
 
 def _numbered(batch: Batch) -> Batch:
-    """The batch with a number for each row, which the row keeps when rows are selected."""
+    """The batch with a number for each row, which stays with the row when rows are selected."""
     batch.shared(_NUMBERS, lambda: np.arange(len(batch)))
     return batch
 
@@ -337,7 +336,7 @@ def _absent(columns: Columns, rows: int) -> list[list[str]]:
 
 
 def _chosen(lists: Sequence[list[str]] | None, chosen: Sequence[str], rows: int) -> list[list[str]]:
-    """The chosen names of each list, in their order."""
+    """The selected names of each list, in their order."""
     return [[name for name in chosen if name in names] for names in lists or [[]] * rows]
 
 

@@ -1,4 +1,4 @@
-"""The probe: runs each operator on a few rows, and measures its time and memory."""
+"""The probe: runs each operator on a few rows, and measures time and memory."""
 
 import faulthandler
 import json
@@ -22,7 +22,7 @@ from jinx_pipeline.worker.operator_chain import resident_bytes
 from jinx_pipeline.worker.periodic_call import calling_every
 from jinx_pipeline.worker.work import WorkerState
 
-# The maximum time of measuring an operator, in seconds, approximately.
+# The approximate maximum time for measuring an operator, in seconds.
 _SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 # The share of a worker's memory for the rows of one operator.
@@ -69,7 +69,7 @@ class ProbeWork:
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
         """See `Work.run`; `busy_with` is called with the place of each operator in the recipe."""
-        del task  # the rows are chosen from all
+        del task  # rows are chosen from all tasks
         rows = worker.sources.get(source)
         start = resident_bytes()
         count = min(PROBE_ROWS, len(rows))
@@ -107,8 +107,8 @@ def read_findings(path: Path) -> Findings:
 
 
 def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
-    """The output of an operator for as many rows as time and memory allow, and its measurements."""
-    # Shared values, such as decoded images, count for each operator that uses them.
+    """The output of an operator for as many rows as time and memory allow, and the measurements."""
+    # Do not share values such as decoded images, so that they count for each operator that uses them.
     batch, first_row = batch.forgotten(), batch.take([0]).forgotten()
     give_freed_memory_back()
     before = resident_bytes()

@@ -1,4 +1,4 @@
-"""What operators may change in the process of a worker that other code depends on: limits, signals, umask, timers."""
+"""What operators may change in a worker's process that other code depends on: limits, signals, umask, timers."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from typing import Any, Self
 if sys.platform != "win32":
     import resource
 
-# What the files, pipes and memory of later work need.
+# The limits on files, pipes and memory that later work needs.
 _LIMITS = ("RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CPU", "RLIMIT_NPROC")
 
 
@@ -40,7 +40,7 @@ class ProcessState:
         return cls(limits, handlers, _umask(), sys.getrecursionlimit())
 
     def changes(self) -> list[str]:
-        """What is different now, in words."""
+        """Descriptions of what has changed since then."""
         now = self.now()
         changed = [name for name, limit in self.limits.items() if now.limits[name] != limit]
         changed += [
@@ -58,7 +58,7 @@ class ProcessState:
                 with suppress(ValueError, OSError):
                     resource.setrlimit(getattr(resource, name), limit)
         for number, handler in self.handlers.items():
-            # Handlers of native code are None; they cannot be set from Python.
+            # Handlers in native code are None here, and cannot be set from Python.
             if handler is not None and signal.getsignal(number) != handler:
                 with suppress(ValueError, OSError):
                     signal.signal(number, handler)
@@ -83,7 +83,7 @@ AT_START = ProcessState.now()
 
 
 def blamed(message: str) -> str:
-    """The message of a failure, with the changes by operators that may be its cause."""
+    """The message for a failure, including changes by operators that may be its cause."""
     changes = AT_START.changes()
     if not changes:
         return message

@@ -25,9 +25,9 @@ def forget_run(environment: Mapping[str, str] | None, folder: str) -> None:
     from jinx_pipeline.operators.api.registry import forget_operators
 
     installed = tuple(f"{Path(path).resolve()}{os.sep}" for path in _installation())
-    # All modules are checked before any is removed: the path of a namespace package depends on its parent.
+    # Check all modules before removing any: the path of a namespace package depends on its parent.
     users = [name for name, module in sys.modules.items() if _is_of_user(name, module, installed)]
-    # Native code can be loaded only once in a process, so packages with native modules stay.
+    # Native code can be loaded only once per process, so packages with native modules stay.
     native = {name.partition(".")[0] for name in users if _is_native(sys.modules[name])}
     for name in users:
         if name.partition(".")[0] not in native:
@@ -39,7 +39,7 @@ def forget_run(environment: Mapping[str, str] | None, folder: str) -> None:
         os.environ.update(environment)
     if Path(folder).is_dir():
         os.chdir(folder)
-    # Objects of the run were frozen in `TaskRunner.load_work`.
+    # `TaskRunner.load_work` froze the objects of the run.
     gc.unfreeze()
     gc.collect()
 

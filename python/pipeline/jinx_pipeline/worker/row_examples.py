@@ -29,7 +29,7 @@ def row_examples(operator: Operator, before: Batch, after: Batch, limit: int, ct
         return _changed(before, after, limit)
     if operator.kind not in {"mapper", "splitter"}:
         return []
-    # A sample that a splitter made has the id of its parent, a slash and a number.
+    # The id of a sample from a splitter is the id of its parent, a slash and a number.
     kept = {part for sample_id in after.ids for part in _parents(sample_id)}
     return _dropped_rows(before, [row for row, sample_id in enumerate(before.ids) if sample_id not in kept], limit)
 
@@ -67,7 +67,7 @@ def _dropped_rows(before: Batch, dropped: list[int], limit: int) -> list[dict[st
 
 
 def _stats_of(operator: Filter, rows: Batch, ctx: Context) -> list[dict[str, Any]]:
-    """Why each row was dropped: the statistics of the filter, measured again for these rows."""
+    """Why each row was dropped: the filter's statistics, computed again for these rows."""
     names = list(operator.stats)
     if not names:
         return [{} for _ in range(len(rows))]

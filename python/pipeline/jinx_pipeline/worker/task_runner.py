@@ -17,7 +17,7 @@ from jinx_pipeline.worker.work import Work, WorkerState
 
 Answer = tuple[Any, ...]
 
-# The exit code of a worker that an operator changed for good.
+# The exit code of a worker whose process an operator has changed permanently.
 _CHANGED = 5
 
 
@@ -49,9 +49,9 @@ class TaskRunner:
         self._state = WorkerState(self._busy_with)
 
     def forget(self) -> None:
-        """Drop works and sources, and what operators changed in this process, because their run has ended."""
+        """Drop works, sources, and what operators changed in this process, because the run has ended."""
         if not AT_START.restore():
-            # The limits that an operator set would fail the next run. The driver starts another process.
+            # The limits that an operator set would make the next run fail, so the driver starts another process.
             os._exit(_CHANGED)
         self._works.clear()
         forget()
@@ -64,7 +64,7 @@ class TaskRunner:
         try:
             for path in files:
                 load_file(path)
-        except Exception as error:  # noqa: BLE001 - it is reported
+        except Exception as error:  # noqa: BLE001 - reported to the driver
             return _fatal(-1, error)
         return None
 
@@ -73,18 +73,18 @@ class TaskRunner:
         import cloudpickle
 
         try:
-            self._works[key] = cloudpickle.loads(pickled)  # made by the driver that started us
-        except Exception as error:  # noqa: BLE001 - it is reported
+            self._works[key] = cloudpickle.loads(pickled)  # pickled by the driver that started us
+        except Exception as error:  # noqa: BLE001 - reported to the driver
             is_of_file = isinstance(error, ImportError) and (error.name or "").startswith(FILE_MODULES)
             return _fatal(-1, ChangedFileError("a file of operators") if is_of_file else error)
-        # Imported modules stay, so the collector need not visit them again.
+        # Imported modules stay in memory, so the collector need not visit them again.
         gc.collect()
         gc.freeze()
         gc.enable()
         return None
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
-        """Run a task; the answer has its receipt or its failure."""
+        """Run a task; the answer contains its receipt or its failure."""
         self._attempt = attempt
         try:
             self._raise_if_unwanted()

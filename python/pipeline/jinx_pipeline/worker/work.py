@@ -100,7 +100,7 @@ def pickled(work: Work) -> bytes:
         for operator in getattr(work, "operators", ()):
             try:
                 cloudpickle.dumps(operator)
-            except Exception:  # noqa: BLE001 - whatever an object's own code raises
+            except Exception:  # noqa: BLE001 - an object's own code may raise anything
                 message = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
                 raise TypeError(message) from error
         raise

@@ -1,4 +1,4 @@
-//! Rows to Arrow: one column builder per field, made from a schema, that restores each value exactly.
+//! Rows to Arrow: one column builder per field of a schema, which restores each value exactly.
 
 mod json;
 mod leaf;
@@ -73,7 +73,7 @@ impl BatchBuilder {
         self.rows == 0
     }
 
-    /// The approximate size of the values, to decide when a batch is large enough.
+    /// The approximate size of the values, to decide when a batch is full.
     pub fn bytes(&self) -> usize {
         self.columns.bytes()
     }
@@ -96,7 +96,7 @@ trait ColumnBuilder: Send {
 
     fn push_null(&mut self) -> Result<()>;
 
-    /// Adds the part of an array that starts at element `at` and has the dimensions from `level` on.
+    /// Adds the part of an array that starts at element `at` and contains the dimensions from `level` on.
     fn push_array(&mut self, array: &Npy, level: usize, at: usize) -> Result<()> {
         if level < array.dimensions.len() {
             return Err(Error::mismatch(format!(
@@ -178,7 +178,7 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn ColumnBuilder
     }
 }
 
-/// The approximate number of bytes that one null takes.
+/// The approximate number of bytes for one null.
 fn null_bytes(data_type: &DataType) -> u64 {
     match data_type {
         DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(u64::MAX),

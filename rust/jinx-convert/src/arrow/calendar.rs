@@ -1,4 +1,5 @@
-//! ISO 8601 forms of Arrow's dates, times and timestamps: all digits of the unit, any year, and back exactly.
+//! ISO 8601 forms of Arrow's dates, times and timestamps: all digits of the unit, any year, and exact in both
+//! directions.
 
 use crate::arrow::iso_string::IsoText;
 use crate::civil_date::{date_of, days_of};
@@ -32,7 +33,7 @@ fn precision(unit: TimeUnit) -> (usize, i64) {
     }
 }
 
-/// A timestamp as a row has it. `zone` is Arrow's name of a time zone, or its offset.
+/// A timestamp in the form used in rows. `zone` is Arrow's name of a time zone, or its offset.
 pub fn timestamp_text(ticks: i64, unit: TimeUnit, zone: Option<&str>) -> String {
     let mut text = IsoText::new();
     write_timestamp(&mut text, ticks, unit, Zone::of(zone));
@@ -78,7 +79,7 @@ pub(crate) fn write_date(text: &mut IsoText, days: i64) {
     text.digits(day.unsigned_abs(), 2);
 }
 
-/// A `Date64`: a date, with the time of day only if the milliseconds are not whole days.
+/// A `Date64`: a date; with the time of day only if the milliseconds are not whole days.
 pub(crate) fn write_date64(text: &mut IsoText, millis: i64) {
     if millis.rem_euclid(MILLIS_A_DAY) == 0 {
         write_date(text, millis.div_euclid(MILLIS_A_DAY));
@@ -87,7 +88,7 @@ pub(crate) fn write_date64(text: &mut IsoText, millis: i64) {
     }
 }
 
-/// A time of day; values outside a day keep their sign and count more than 24 hours.
+/// A time of day; values outside a day keep their sign and may exceed 24 hours.
 pub(crate) fn write_time(text: &mut IsoText, ticks: i64, unit: TimeUnit) {
     let (width, per_second) = precision(unit);
     if ticks < 0 {
@@ -113,7 +114,7 @@ fn write_fraction(text: &mut IsoText, ticks: u64, width: usize) {
     }
 }
 
-/// Ticks of a timestamp; `zoned`: the text must end in `Z` or an offset; otherwise it must not.
+/// The ticks of a timestamp; if `zoned`, the text must end in `Z` or an offset, and otherwise it must not.
 pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
     let (days, rest) = split_date(text)?;
     let rest = rest.strip_prefix(['T', ' '])?;
@@ -169,7 +170,7 @@ fn split_date(text: &str) -> Option<(i64, &str)> {
     };
     let dash = unsigned.find('-')?;
     let (year, rest) = (unsigned.get(..dash)?, unsigned.get(dash..)?);
-    // 12 digits hold every year that 64 bits of seconds can reach.
+    // 12 digits are enough for every year that seconds in 64 bits can reach.
     if year.len() < 4 || year.len() > 12 || (!signed && year.len() != 4) {
         return None;
     }
@@ -181,7 +182,7 @@ fn split_date(text: &str) -> Option<(i64, &str)> {
     Some((days_of(year, month, day)?, rest))
 }
 
-/// Whole seconds and ticks of `HH:MM:SS[.fraction]`; digits that the unit cannot hold must be zeros.
+/// Whole seconds and ticks of `HH:MM:SS[.fraction]`; digits finer than the unit must be zeros.
 fn parse_clock(text: &str, unit: TimeUnit) -> Option<(i128, i64)> {
     let (clock, fraction) = text.split_once('.').map_or((text, None), |(clock, rest)| (clock, Some(rest)));
     let mut parts = clock.split(':');

@@ -1,4 +1,4 @@
-//! A column resolved once per batch: a tree of typed buffers from which rows are read without looking at types.
+//! A column, resolved once per batch: a tree of typed buffers from which rows are read without checking types.
 
 use crate::arrow::calendar::Zone;
 use crate::arrow::failure::from_arrow;
@@ -189,7 +189,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
     Ok(ArrowColumn { nulls: array.nulls().cloned(), data })
 }
 
-/// Resolves named children; a duplicate name would make a row that cannot be read back.
+/// Resolves named children; a duplicate name is an error, because the row could not be read back.
 pub(crate) fn members<'a, A: AsRef<dyn Array> + 'a>(
     children: impl Iterator<Item = (&'a str, &'a A)>,
     feature: impl Fn(&str) -> Option<&'a Node>,

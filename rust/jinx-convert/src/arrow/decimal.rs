@@ -2,7 +2,7 @@
 
 use crate::arrow::iso_string::IsoText;
 
-/// `unscaled * 10^-scale`, from the digits of `unscaled`; the scale's zeros are kept, so the text fixes it.
+/// `unscaled * 10^-scale`, from the digits of `unscaled`; trailing zeros are kept, so the text determines the scale.
 pub(crate) fn write(text: &mut IsoText, unscaled: &str, scale: i8) {
     let (sign, digits) = match unscaled.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -31,8 +31,8 @@ pub(crate) fn write(text: &mut IsoText, unscaled: &str, scale: i8) {
     }
 }
 
-/// The digits of the unscaled integer for `scale`, with an optional minus; `None` if the text is not a decimal or has
-/// digits that the scale cannot hold.
+/// The digits of the unscaled integer for `scale`, with an optional minus; `None` if the text is not a decimal, or has
+/// more digits than the scale allows.
 pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -61,7 +61,7 @@ pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
         }
         digits.truncate(kept);
     } else if count > 200 {
-        // No decimal type holds that many digits, so an exponent must not allocate them.
+        // No decimal type has that many digits, so a large exponent must not allocate them.
         return None;
     } else {
         digits.extend(std::iter::repeat_n('0', count));

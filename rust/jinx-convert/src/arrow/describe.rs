@@ -15,7 +15,7 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Blob { payload: Payload::Pt, .. } => "a torch tensor".to_owned(),
         Value::Blob { payload: Payload::Np, .. } => "a numpy scalar".to_owned(),
         Value::Blob { media: true, .. } => "a media value".to_owned(),
-        // How many they are is not told: some readers of samples leave them out.
+        // Their number is not stated, because some readers of samples leave media out.
         Value::Blob { .. } | Value::Range(_) => "bytes".to_owned(),
         Value::Scalar(dtype, _) => format!("a numpy {}", dtype.name()),
         Value::List(items) => format!("a list of {}", items.len()),

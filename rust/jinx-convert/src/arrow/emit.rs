@@ -21,7 +21,7 @@ pub struct RowEmitter {
 }
 
 impl RowEmitter {
-    /// Resolves the columns of `batch`; `features` states which hold media.
+    /// Resolves the columns of `batch`; `features` states which ones contain media.
     ///
     /// # Errors
     /// `Unsupported` for unions, intervals and names that occur twice; names the column.
@@ -119,7 +119,7 @@ impl ArrowColumn {
         }
     }
 
-    /// The string of a string column that is not null at `row`.
+    /// The string at `row` in a string column, where it is not null.
     fn text_at(&self, row: usize) -> &str {
         match &self.data {
             Data::Text(values) => values.value(row),
@@ -129,7 +129,7 @@ impl ArrowColumn {
         }
     }
 
-    /// The bytes of a binary column that is not null at `row`.
+    /// The bytes at `row` in a binary column, where they are not null.
     fn bytes_at(&self, row: usize) -> Result<BlobData<'_>> {
         let (data, range) = match &self.data {
             Data::Bytes(offsets, data) => (data, span(offsets, row)),
@@ -149,7 +149,8 @@ fn shared(data: &Bytes, range: Range<usize>) -> Result<BlobData<'_>> {
     Ok(BlobData::Shared(data.slice(range)))
 }
 
-/// A view is 16 bytes: length, then up to 12 bytes of data, or 4 of prefix, the buffer's number and the offset.
+/// A view has 16 bytes: the length, then up to 12 bytes of data, or 4 bytes of prefix, the buffer's number and the
+/// offset.
 fn view_at<'a>(view: &'a u128, buffers: &'a [Bytes]) -> Result<BlobData<'a>> {
     let raw = view.to_byte_slice();
     let part = |at: usize| -> Option<usize> {
@@ -211,7 +212,7 @@ fn emit_media(bytes: &ArrowColumn, path: &ArrowColumn, row: usize, sink: &mut im
     if let Some(name) = name {
         return sink.media_path(name);
     }
-    // Neither: this differs from null, so the struct is kept.
+    // A struct with neither member differs from null, so it is kept.
     sink.begin_dict(2)?;
     sink.key("bytes")?;
     sink.null()?;
@@ -243,7 +244,7 @@ where
     T: ArrowPrimitiveType<Native: Display>,
 {
     let mut unscaled = IsoText::new();
-    // The buffer holds more digits than 256 bits have.
+    // The buffer has room for all digits of 256 bits.
     let _ = write!(unscaled, "{}", values.value(row));
     iso(sink, |text| decimal::write(text, unscaled.as_str(), scale))
 }

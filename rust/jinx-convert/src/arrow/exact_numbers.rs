@@ -1,6 +1,6 @@
-//! Integers and floats of the same value.
+//! Integers and floats with the same value.
 
-/// The integer as a float if none of it is lost.
+/// The integer as a float, if this is exact.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn exact_f64(value: i128) -> Option<f64> {
     let float = value as f64;

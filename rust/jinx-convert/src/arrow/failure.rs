@@ -7,7 +7,7 @@ use parquet::errors::ParquetError;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An error of decoding bytes from a file.
+/// An error from decoding bytes of a file.
 pub(crate) fn from_parquet(error: ParquetError) -> Error {
     match error {
         ParquetError::NYI(what) => {
@@ -25,7 +25,7 @@ pub(crate) fn from_parquet(error: ParquetError) -> Error {
     }
 }
 
-/// An error of decoding or converting Arrow data.
+/// An error from decoding or converting Arrow data.
 pub(crate) fn from_arrow(error: ArrowError) -> Error {
     match error {
         ArrowError::NotYetImplemented(what) => Error::unsupported(format!("not supported: {what}")),
@@ -41,7 +41,7 @@ pub(crate) fn from_arrow(error: ArrowError) -> Error {
     }
 }
 
-/// Messages of the Arrow crates about types that they do not know, such as Polars' integers of 128 bits.
+/// Whether a message of the Arrow crates is about a type that they do not know, such as Polars' 128-bit integers.
 fn is_unknown_type(what: &str) -> bool {
     what.contains("bit width of 128 ") || what.contains("still not supported")
 }
@@ -67,7 +67,7 @@ fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -
     }
 }
 
-/// Runs a decoder of another crate. Bytes that make it panic are corrupt; they do not end the process.
+/// Runs a decoder from another crate. Bytes that make it panic are corrupt; they do not end the process.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     let damaged = |panic: Box<dyn Any + Send>| {
         Err(Error::corrupt(format!("{what} is damaged: {}", message_of(&*panic))))

@@ -1,4 +1,4 @@
-//! Hugging Face's feature types: which columns hold media, read from the schema's `huggingface` metadata.
+//! Hugging Face's feature types: which columns contain media, from the schema's `huggingface` metadata.
 
 use arrow_schema::{DataType, Schema};
 use jinx_format::fields::FieldInfo;
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 /// The schema metadata key under which `datasets` keeps its features.
 pub const METADATA_KEY: &str = "huggingface";
-/// Features nest as types do; deeper ones are ignored and stay plain structs.
+/// The maximum nesting of features, as for types; deeper features are ignored and stay plain structs.
 const MAX_NESTING: usize = 64;
 
 /// A feature whose values are files: a struct of `bytes` and `path` in Arrow, bytes in a row.
@@ -25,10 +25,10 @@ impl MediaFeature {
     }
 }
 
-/// The path of media: member names from the outside in, `None` for every element of a list.
+/// The path of media: names from the outside in, with `None` for every element of a list.
 pub type MediaPath = (Vec<Option<String>>, MediaFeature);
 
-/// The media columns of a schema; other columns need no feature to be read.
+/// The media columns of a schema; other columns can be read without a feature.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Features {
     columns: Vec<(String, Node)>,
@@ -126,7 +126,7 @@ fn collect(node: &Node, path: &mut Vec<Option<String>>, paths: &mut Vec<MediaPat
     }
 }
 
-/// The media of `feature`, where the Arrow type has that shape.
+/// The media in `feature`, as far as the Arrow type has the same shape.
 fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
     let depth = depth.checked_sub(1)?;
     if let Json::Array(items) = feature {
@@ -142,7 +142,7 @@ fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
             if let Some(element) = element_type(data_type) {
                 return Some(Node::List(Box::new(align(inner, element, depth)?)));
             }
-            // A Sequence of a dict is stored as a dict of lists.
+            // A Sequence of dicts is stored as a dict of lists.
             dict(inner.as_object()?, data_type, |member, member_type| {
                 Some(Node::List(Box::new(align(member, element_type(member_type)?, depth)?)))
             })

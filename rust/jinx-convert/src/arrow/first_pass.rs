@@ -10,7 +10,7 @@ impl Findings for SchemaInference {
         Self::observe(self, row)
     }
 
-    /// A schema does not depend on the content of plain bytes.
+    /// Replaces plain bytes, because a schema does not depend on their content.
     fn tree() -> TreeBuilder {
         TreeBuilder::without_bytes()
     }

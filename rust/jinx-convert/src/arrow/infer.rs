@@ -1,5 +1,5 @@
-//! A schema for rows that have none: one type per field that holds every row, or an error that states why there is
-//! none.
+//! Infers a schema for rows without one: one type per field that can represent every row, or an error that says why
+//! there is none.
 
 mod field_type;
 mod finish;
@@ -12,10 +12,10 @@ pub(crate) use field_type::InferredType;
 use jinx_core::error::{Error, Result};
 use jinx_core::value::Value;
 
-/// What inference may do beyond exact promotion.
+/// What inference may do in addition to exact promotion.
 #[derive(Debug, Clone, Default)]
 pub struct InferOptions {
-    /// Fields known to hold media.
+    /// Fields that are known to contain media.
     pub media: Vec<MediaPath>,
     /// Keep a field of mixed kinds as JSON text instead of failing.
     pub mixed_json: bool,
@@ -25,7 +25,7 @@ pub struct InferOptions {
     pub leave_out: bool,
 }
 
-/// Observes rows one by one; needs memory for the schema only.
+/// Observes rows one by one; only the schema takes memory.
 ///
 /// Kinds are promoted null < anything, and integers < float64 where every integer is exact; integers past
 /// int64 make uint64. InferredMembers of dicts are united, lists may be ragged, numpy arrays become nested lists of
@@ -46,7 +46,7 @@ impl SchemaInference {
         Self { options, root }
     }
 
-    /// Takes one row into account.
+    /// Observes one row.
     ///
     /// # Errors
     /// `Mismatch` with the path and the two kinds when they do not mix; `Limit` for too many member names

@@ -1,8 +1,8 @@
-//! A small string on the stack, so that writing a date allocates nothing.
+//! A small string on the stack, so that writing a date needs no allocation.
 
 use std::fmt;
 
-/// The longest form is a decimal of 76 digits with a scale of 127.
+/// Enough for the longest form: a decimal of 76 digits with a scale of 127.
 const CAPACITY: usize = 256;
 
 pub(crate) struct IsoText {
@@ -19,14 +19,14 @@ impl IsoText {
         self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    /// Appends `value` with at least `width` digits; faster than the formatting machinery.
+    /// Appends `value` with at least `width` digits; faster than the formatting machinery of Rust.
     pub(crate) fn digits(&mut self, value: u64, width: usize) {
         let mut scratch = [b'0'; 20];
         let mut rest = value;
         let mut at = scratch.len();
         while rest > 0 || scratch.len() - at < width.min(scratch.len()) {
             at -= 1;
-            // The remainder is below 10, so it fits in its low byte.
+            // The remainder is below 10, so it fits into its low byte.
             scratch[at] = b'0' + (rest % 10).to_le_bytes()[0];
             rest /= 10;
         }

@@ -1,4 +1,4 @@
-//! A value as JSON text, for columns whose rows are of mixed kinds.
+//! A value as JSON text, for columns with rows of mixed kinds.
 
 use crate::arrow::describe::describe;
 use jinx_core::error::{Error, Result};
@@ -8,7 +8,7 @@ use jinx_core::value::Value;
 /// The field metadata that marks a string column whose values are JSON.
 pub(crate) const JSON_KEY: &str = "jinx.mixed";
 
-/// Compact JSON; integers of any size are exact.
+/// Compact JSON; integers of any size stay exact.
 ///
 /// # Errors
 /// `Mismatch` for values that JSON cannot hold (bytes, arrays, nan, the infinities), with the path.
@@ -60,7 +60,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
 }
 
 fn float(value: f64, text: &mut String) -> Result<()> {
-    // `{:?}` is the shortest text that reads back equal, and always shows a float.
+    // `{:?}` gives the shortest text that reads back as the same float, and always looks like a float.
     if value.is_finite() {
         text.push_str(&format!("{value:?}"));
         Ok(())

@@ -1,4 +1,4 @@
-//! The settings of counted lengths, in the metadata of a schema, where Parquet and Arrow keep them.
+//! The settings of counted lengths in the metadata of a schema, where Parquet and Arrow store them.
 
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::error::Result;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 /// The key in the metadata of a schema.
 const KEY: &str = "jinx.annotate";
-/// A table without both of these columns has no lengths.
+/// A table that lacks any of these columns has no lengths.
 const LENGTHS: [&str; 2] = ["num_tokens", "input_ids"];
 
-/// The schema with the settings that `meta` returns; `meta` is only called if there are lengths.
+/// The schema with the settings returned by `meta`, which is called only if there are lengths.
 ///
 /// # Errors
 /// The errors of `meta`.
@@ -25,7 +25,7 @@ pub fn with_lengths(schema: SchemaRef, meta: impl FnOnce() -> Result<Meta>) -> R
     Ok(Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata)))
 }
 
-/// The schema without the settings of lengths, and the settings; damaged text counts as missing.
+/// The schema without the settings of lengths, and these settings; damaged text counts as missing.
 pub fn take_lengths(schema: &SchemaRef) -> (SchemaRef, Meta) {
     let mut metadata = schema.metadata().clone();
     let Some(text) = metadata.remove(KEY) else { return (Arc::clone(schema), Meta::default()) };

@@ -1,4 +1,4 @@
-//! How deep the columns of a table may be nested, so that Arrow and Parquet readers open what is written.
+//! How deep the columns of a table may be nested, so that Arrow and Parquet readers can open the output.
 
 use crate::arrow::infer::InferredType;
 use arrow_schema::{DataType, Schema};
@@ -7,12 +7,12 @@ use jinx_core::limits::{MAX_PARQUET_LEVELS, MAX_TABLE_DEPTH};
 
 const TOO_DEEP: &str = "lists and dicts are nested too deep for a table";
 
-/// The place of a value in its row.
+/// The position of a value in its row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nesting {
-    /// Lists and dicts around it, including the row; 0 for the row itself.
+    /// The number of lists and dicts around the value, including the row; 0 for the row itself.
     depth: usize,
-    /// Levels of the Parquet schema down to it.
+    /// The number of levels of the Parquet schema down to the value.
     levels: usize,
 }
 
@@ -36,7 +36,7 @@ impl Nesting {
         Self { depth: self.depth.saturating_add(depth), levels: self.levels.saturating_add(levels) }
     }
 
-    /// Whether a column may hold a value of this kind here; values inside it have a place of their own.
+    /// Whether a column may contain a value of this kind here; values inside it have positions of their own.
     pub(crate) fn holds(self, kind: &InferredType) -> bool {
         match kind {
             InferredType::List(_) => self.in_list(),
@@ -71,7 +71,7 @@ impl Nesting {
     }
 }
 
-/// Refuses a schema that readers of Parquet files would refuse.
+/// Refuses a schema that readers of Parquet files would reject.
 ///
 /// # Errors
 /// `Limit`, naming the column.
@@ -90,7 +90,8 @@ pub(crate) fn too_deep() -> Error {
     ))
 }
 
-/// Names the member of a value; for a value that is too deep, only the column, because the path is as long.
+/// Adds the member of a value to an error; for a value nested too deep only the column, because the path would be too
+/// long.
 pub(crate) fn in_nested(error: Error, place: Nesting, name: &str) -> Error {
     if error.what().starts_with(TOO_DEEP) && !place.is_row() { error } else { error.in_column(name) }
 }

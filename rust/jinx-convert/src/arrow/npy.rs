@@ -49,10 +49,10 @@ fn width(kind: &str) -> usize {
     kind.as_bytes().get(1).map_or(0, |digit| usize::from(digit.wrapping_sub(b'0')))
 }
 
-/// An array: its elements are read in place.
+/// An array whose elements are read in place.
 pub(crate) struct Npy {
     pub(crate) element: Element,
-    /// Length and distance between elements, per dimension.
+    /// For each dimension, the length and the distance between elements.
     pub(crate) dimensions: Vec<(usize, usize)>,
     body: Bytes,
 }
@@ -69,7 +69,7 @@ impl Npy {
         Ok(Self { element, dimensions, body: file.slice(header.data_offset..) })
     }
 
-    /// A numpy scalar, stored as its dtype, a zero byte and its bytes: an array without dimensions.
+    /// A numpy scalar, which is stored as its dtype, a zero byte and its bytes: an array without dimensions.
     ///
     /// # Errors
     /// The errors of [`Self::parse`].
@@ -84,7 +84,7 @@ impl Npy {
         Ok(Self { element, dimensions: Vec::new(), body })
     }
 
-    /// The element number `at` of the body; numbers that Python holds become such.
+    /// Element number `at` of the body, as a plain Python number if it fits into one.
     pub(crate) fn value(&self, at: usize) -> Value {
         let size = self.element.bytes();
         let bytes = at.checked_mul(size).and_then(|start| self.body.get(start..start.checked_add(size)?));
@@ -95,7 +95,7 @@ impl Npy {
         let shift = 64 - 8 * size;
         match self.element {
             Element::Bool => Value::Bool(bits != 0),
-            // Shifting up and down spreads the sign bit.
+            // Shifting up and then down extends the sign.
             Element::Int(_) => Value::Int(i64::from_le_bytes((bits << shift).to_le_bytes()) >> shift),
             Element::Uint(_) => match i64::try_from(bits) {
                 Ok(value) => Value::Int(value),

@@ -1,4 +1,4 @@
-//! The types that a Parquet file restores: unsupported ones become the nearest supported one.
+//! The types that a Parquet file can restore: an unsupported type becomes the nearest supported one.
 //!
 //! Parquet has no seconds and no dates in milliseconds; a column of these would come back as bare integers. They are
 //! written as pyarrow writes them: seconds as milliseconds, such dates as days.

@@ -1,4 +1,4 @@
-//! A schema and its media after columns were left out and renamed.
+//! A schema and its media after leaving out and renaming columns.
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
 use crate::arrow::schema::{decode_schema, encode_schema};
@@ -11,10 +11,10 @@ use jinx_core::error::{Error, Result};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 
-/// pandas' metadata names columns, so it is no longer valid when columns change.
+/// The key of pandas' metadata, which lists columns and so is invalid when columns change.
 const PANDAS_KEY: &str = "pandas";
 
-/// The schema of the rows after `options`, with Hugging Face's features.
+/// The schema of the rows after applying `options`, with Hugging Face's features.
 pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
     if options.columns.is_none() && options.drop.is_empty() && options.rename.is_empty() {
         return schema.clone();
@@ -31,7 +31,7 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata)
 }
 
-/// The text of a schema without the fields that `keep` rejects, and with the fields in `more`.
+/// A schema's text without the fields that `keep` rejects, and with the fields in `more`.
 ///
 /// # Errors
 /// The errors of [`decode_schema`].
@@ -44,7 +44,7 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, added: &[Field]) -> 
     Ok(encode_schema(&Schema::new_with_metadata(fields.collect::<Vec<_>>(), kept.metadata().clone())))
 }
 
-/// The text of one schema for the rows of two.
+/// The text of a schema that covers the rows of two others.
 ///
 /// # Errors
 /// The errors of [`decode_schema`]; `Mismatch` naming the column and what differs.
@@ -93,7 +93,7 @@ pub(crate) fn check_columns(
     }
 }
 
-/// The media after `options`.
+/// The media after applying `options`.
 pub(crate) fn media(media: Vec<MediaPath>, options: &ConvertOptions) -> Vec<MediaPath> {
     let left = media.into_iter().filter_map(|(mut path, feature)| {
         let name = path.first()?.as_deref()?;
@@ -111,7 +111,7 @@ fn new_name<'a>(name: &'a str, options: &'a ConvertOptions) -> Option<&'a str> {
     kept.then(|| renamed.map_or(name, |(_, new)| new))
 }
 
-/// `None` for text that `datasets` does not write; it is then kept unchanged.
+/// `None` for text that `datasets` does not write; then it is kept unchanged.
 fn features(text: &str, options: &ConvertOptions) -> Option<String> {
     let mut notes: Json = serde_json::from_str(text).ok()?;
     let features = notes.get_mut("info")?.get_mut("features")?.as_object_mut()?;

@@ -1,4 +1,4 @@
-//! A schema as text: base64 of the Arrow IPC message that `pyarrow.Schema.serialize()` writes, for the footer.
+//! A schema as text for the footer: base64 of the Arrow IPC message that `pyarrow.Schema.serialize()` writes.
 
 use crate::arrow::failure::{from_arrow, guarded};
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
@@ -11,7 +11,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// IPC messages are padded, including their prefix of eight bytes, to a multiple of this.
 const ALIGNMENT: usize = 8;
 
-/// The schema with all its metadata as base64.
+/// The schema with all its metadata, as base64.
 #[expect(clippy::expect_used)]
 pub fn encode_schema(schema: &Schema) -> String {
     let mut tracker = DictionaryTracker::new(true);
@@ -30,7 +30,7 @@ pub fn encode_schema(schema: &Schema) -> String {
     STANDARD.encode_to_string(message)
 }
 
-/// The schema of [`encode_schema`] or of pyarrow.
+/// The schema from text made by [`encode_schema`] or pyarrow.
 ///
 /// # Errors
 /// `Corrupt` when the text is not base64 or not a schema message.
@@ -46,7 +46,7 @@ pub fn decode_schema(text: &str) -> Result<Schema> {
     .and_then(checked)
 }
 
-/// Checks sizes that Arrow's own types assume to be right.
+/// Checks sizes that Arrow's own types assume to be valid.
 fn checked(schema: Schema) -> Result<Schema> {
     for field in schema.fields() {
         check(field.data_type()).map_err(|error| error.in_column(field.name()))?;

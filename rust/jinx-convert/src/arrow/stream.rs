@@ -8,18 +8,18 @@ use jinx_core::error::{Error, Result};
 use std::cell::RefCell;
 
 thread_local! {
-    /// The error of the last call of a stream of this library on this thread. The C interface carries only text:
+    /// The error of the last call to a stream of this library on this thread. The C interface carries only text:
     /// readers in the same process find the cause, file, sample and column here, as C programs find `errno`.
     static FAILURE: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
-/// The error of the last call of a stream of this library on this thread; nothing if it succeeded.
+/// The error of the last call to a stream of this library on this thread; `None` if it succeeded.
 #[must_use]
 pub fn take_failure() -> Option<Error> {
     FAILURE.take()
 }
 
-/// A reader over any batches that have one schema.
+/// A reader of any batches with a common schema.
 pub struct BatchStream<I> {
     schema: SchemaRef,
     batches: Option<I>,
@@ -36,7 +36,7 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for BatchStream<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The caller may be C code, and a panic must not cross into it.
+        // The caller may be C code, where a panic must not arrive.
         let batches = self.batches.as_mut()?;
         let next = match guarded(|| batches.next().transpose(), "the batch source") {
             Ok(batch) => batch.map(Ok),
@@ -58,7 +58,7 @@ impl<I: Iterator<Item = Result<RecordBatch>>> RecordBatchReader for BatchStream<
     }
 }
 
-/// Batches as a C stream that another library takes over.
+/// Batches as a C stream, which another library takes over.
 pub fn to_c_stream<I>(schema: SchemaRef, batches: I) -> FFI_ArrowArrayStream
 where
     I: Iterator<Item = Result<RecordBatch>> + Send + 'static,
@@ -66,7 +66,7 @@ where
     FFI_ArrowArrayStream::new(Box::new(BatchStream::new(schema, batches)))
 }
 
-/// Batches of a C stream from another library.
+/// Batches from a C stream of another library.
 pub struct ImportedBatches(RecordBatchStreamReader);
 
 /// Takes over `stream`. Its producer is trusted to follow the C data interface, as any code in the process is.
@@ -88,7 +88,7 @@ impl Iterator for ImportedBatches {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The stream may be one of this library, or wrap one.
+        // The stream may come from this library, or wrap one that does.
         self.0.next().map(|batch| batch.map_err(|error| take_failure().unwrap_or_else(|| from_arrow(error))))
     }
 }

@@ -1,11 +1,11 @@
-//! One schema for the rows of many files: columns that only some files have may be null, and types widen where no value
-//! changes.
+//! One schema for the rows of many files: columns that only some files have become nullable, and types are widened if
+//! no value changes.
 
 use arrow_schema::{DataType, Field, Fields, Schema};
 use jinx_core::error::{Error, Result};
 use std::sync::Arc;
 
-/// The schema that holds the rows of both; the first one's order and metadata come first.
+/// The schema that covers the rows of both; the order and metadata of the first come first.
 ///
 /// # Errors
 /// `Mismatch` naming the column and what differs.
@@ -33,7 +33,7 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
 
 fn one_field(first: &Field, other: &Field) -> Result<Field> {
     let wide = wider(first.data_type(), other.data_type())?;
-    // Metadata of only one field, such as the mark of JSON strings, may not hold for the other.
+    // Metadata of only one of the fields, such as the mark for JSON strings, may not apply to the other.
     let mut metadata = first.metadata().clone();
     metadata.retain(|key, value| other.metadata().get(key) == Some(value));
     let nullable = first.is_nullable() || other.is_nullable();
@@ -44,7 +44,7 @@ fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
     one_field(first, other).map(Arc::new).map_err(|error| error.in_column("[]"))
 }
 
-/// The type that holds all values of both unchanged.
+/// The type that can represent all values of both unchanged.
 fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
     use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct};
     Ok(match (left, right) {
@@ -66,7 +66,7 @@ fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
     })
 }
 
-/// The later of two types in a list in which each type holds the values of all types before it.
+/// The later of two types in a list where each type can represent all values of the types before it.
 fn ladder(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType::{
         Binary, BinaryView, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,

@@ -1,4 +1,4 @@
-//! Leaves out the rows that an expression does not select, from any format.
+//! Leaves out the rows that an expression does not select, for any input format.
 
 use crate::RowChunk;
 use crate::suggest::no_such_column;
@@ -14,14 +14,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// Names that are kept for the message about a path that does not occur.
+/// The maximum number of names that are kept for the error about a path that does not occur.
 const MAX_NAMES: usize = 1000;
 
 /// The condition that selects rows. Shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Condition {
     expression: Expression,
-    /// For each path, whether a row had it.
+    /// For each path, whether any row had it.
     found: Vec<AtomicBool>,
     /// Other names in rows, for messages.
     others: RwLock<BTreeSet<String>>,
@@ -42,7 +42,7 @@ impl Condition {
         self.expression.paths().iter().flat_map(|path| [first_name(path), path.text.as_str()])
     }
 
-    /// Whether row `i` is wanted.
+    /// Whether row `i` is selected.
     ///
     /// # Errors
     /// What is wrong with the row; `Invalid` for values that cannot be compared.
@@ -53,7 +53,7 @@ impl Condition {
         self.expression.selects(&picked)
     }
 
-    /// Fails for a path that rows with these names cannot have.
+    /// Fails for a path that rows with these columns cannot have.
     ///
     /// # Errors
     /// `Invalid`, with similar names.
@@ -90,7 +90,7 @@ impl Condition {
         }
     }
 
-    /// Notes a name in a dict, for the error if a path is never found.
+    /// Records a name in a dict, for the error about a path that is never found.
     fn note_other(&self, above: &[&str], name: &str) {
         if self.found.iter().all(|found| found.load(Ordering::Relaxed)) {
             return;
@@ -119,19 +119,19 @@ fn unknown<'a>(path: &PathText, columns: impl Iterator<Item = &'a str> + Clone) 
 struct Picked<'c> {
     condition: &'c Condition,
     slots: Vec<Option<Slot>>,
-    /// The open containers around the current value: dicts that paths lead through, and last perhaps a list or
-    /// dict that is itself the value of a path.
+    /// The open containers around the current value: dicts on the way to paths, and last perhaps a list or dict that is
+    /// itself the value of a path.
     open: Vec<OpenContainer>,
-    /// The number of containers that are open inside those of `open`; no path leads into them.
+    /// The number of open containers inside those in `open`; no path leads into them.
     ignored: usize,
-    /// The paths that lead through the current value, and those that end at it.
+    /// The paths that continue inside the current value, and those that end at it.
     through: Vec<usize>,
     ends: Vec<End>,
 }
 
 struct Slot {
     value: Cell<'static>,
-    /// The error explains why the value has no length.
+    /// The error says why the value has no length.
     length: Result<u64>,
     is_exact: bool,
 }
@@ -139,16 +139,16 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct End {
     path: usize,
-    /// A top-level name equal to the text of the path; it takes precedence over the path.
+    /// A top-level name that equals the text of the path; it takes precedence over the path.
     is_exact: bool,
 }
 
 #[derive(Default)]
 struct OpenContainer {
-    /// The paths that lead into it; their names show the depth.
+    /// The paths that continue inside it; their names show the depth.
     through: Vec<usize>,
     ends: Vec<End>,
-    /// A list has no names.
+    /// Whether it is a list, which has no names.
     is_list: bool,
     members: u64,
 }

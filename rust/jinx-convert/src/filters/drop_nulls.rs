@@ -1,15 +1,15 @@
-//! Leaves out the members that are null inside nested dicts: Arrow gives every struct all members of its type, so
-//! `{"type": "text", "text": "hi"}` comes back with `"image": None` and the other members of its neighbours.
+//! Leaves out null members of nested dicts: Arrow gives every struct all members of its type, so `{"type": "text",
+//! "text": "hi"}` comes back with `"image": None` and the other members of its neighbours.
 
 use jinx_core::error::Result;
 use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 
-/// Passes on all but null members below the top level.
+/// Passes on everything except null members below the top level.
 pub(crate) struct DropNulls<S> {
     inner: S,
     /// The number of open containers.
     depth: usize,
-    /// A name below the top level whose value is still to come.
+    /// A name below the top level whose value has not come yet.
     waiting: Option<String>,
 }
 
@@ -23,7 +23,7 @@ impl<S: Sink> DropNulls<S> {
     }
 }
 
-/// Events that begin a value: its name goes first.
+/// Events that begin a value; its name is passed on first.
 macro_rules! values {
     ($($event:ident($($name:ident: $kind:ty),*);)*) => {
         $(fn $event(&mut self, $($name: $kind),*) -> Result<()> {
@@ -46,7 +46,7 @@ impl<S: Sink> Sink for DropNulls<S> {
     }
 
     fn null(&mut self) -> Result<()> {
-        // A null element of a list has no name and is kept.
+        // A null element of a list has no name, and is kept.
         if self.waiting.take().is_some() { Ok(()) } else { self.inner.null() }
     }
 

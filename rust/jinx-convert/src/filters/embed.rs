@@ -1,4 +1,4 @@
-//! Embeds files: workers replace paths in rows by the content of the files.
+//! Embeds files: workers replace paths in rows by the contents of the files.
 
 use crate::filters::forward::forward;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ pub enum Missing {
     Null,
 }
 
-/// Which strings are paths, and their base.
+/// Which strings are paths, and where relative ones start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedOptions {
     /// Dotted paths; every element of a list is visited.
@@ -31,10 +31,10 @@ pub struct EmbedOptions {
     pub missing: Missing,
 }
 
-/// One thread's reader of files.
+/// Reads files for one thread.
 pub(crate) struct Embed {
     options: Arc<EmbedOptions>,
-    /// The last file was missing, and its row must be left out.
+    /// Whether the last file was missing, so that its row must be left out.
     missing: bool,
 }
 
@@ -51,13 +51,13 @@ impl Embed {
         self.missing
     }
 
-    /// A sink for one row that forwards to `inner`.
+    /// A sink for one row, which forwards to `inner`.
     pub(crate) fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
         self.missing = false;
         Embedding { embed: self, inner, names: Vec::new(), dicts: Vec::new(), wanted: false }
     }
 
-    /// The bytes of a file; `None` when it is missing and null replaces it.
+    /// The bytes of a file; `None` if it is missing and is replaced by null.
     fn read(&mut self, path: &str) -> Result<Option<Bytes>> {
         let full = self.resolve(path)?;
         let failed = |error: io::Error| Error::io(&full, &error);
@@ -92,7 +92,8 @@ impl Embed {
         Err(Error::new(Cause::Io(io::ErrorKind::NotFound), what))
     }
 
-    /// Data must not cause reads outside the directory that the caller named.
+    /// The path of a file; refuses paths outside the directory that the caller named, because data must not decide what
+    /// is read.
     fn resolve(&self, path: &str) -> Result<PathBuf> {
         if path.contains("://") {
             return Err(Error::unsupported(format!("'{path}' is a URL; download the files first")));
@@ -116,7 +117,7 @@ struct Embedding<'a> {
     names: Vec<String>,
     /// For each open container: whether it is a dict, and the number of names before it.
     dicts: Vec<(bool, usize)>,
-    /// The current value is at one of the paths.
+    /// Whether the current value is at one of the paths.
     wanted: bool,
 }
 

@@ -20,7 +20,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The steps in their order; unused ones cost nothing.
+/// The filters in order; unused ones cost nothing.
 pub(crate) struct Filters {
     condition: Option<Arc<Condition>>,
     embed: Option<Embed>,
@@ -101,7 +101,7 @@ impl Filters {
         }
     }
 
-    /// Whether the error rejects its row alone.
+    /// Whether the error rejects only its row.
     pub(crate) fn skips(&self, error: &Error) -> bool {
         let is_missing = self.embed.as_ref().is_some_and(Embed::was_missing);
         is_missing || self.skip_errors && error.cause() != Cause::Interrupted

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Names that are kept for the message about a missing name.
+/// The maximum number of names that are kept for the error about a missing name.
 const MAX_NAMES: usize = 1000;
 
 /// Which columns to keep, and their new names. Shared by all threads.
@@ -20,13 +20,13 @@ pub struct Selection {
     rename: Vec<(String, String)>,
     /// Columns that are read but not kept.
     also_read: HashSet<String>,
-    /// The requested names, and whether a row had them.
+    /// The requested names, and whether any row had them.
     given: HashMap<String, AtomicBool>,
     others: RwLock<BTreeSet<String>>,
 }
 
 impl Selection {
-    /// `None` when all columns stay unchanged.
+    /// The selection; `None` if all columns stay unchanged.
     ///
     /// # Errors
     /// `Invalid` when a column is renamed twice, or two get the same name.
@@ -79,7 +79,7 @@ impl Selection {
         self
     }
 
-    /// Whether a source has to give the column.
+    /// Whether a source must deliver the column.
     pub fn reads(&self, name: &str) -> bool {
         self.wants(name) || self.also_read.contains(name)
     }
@@ -107,7 +107,7 @@ impl Selection {
         self.rename.iter().find(|(from, _)| from == name).map_or(name, |(_, to)| to)
     }
 
-    /// Fails for a requested name that no row had; without rows, every name is accepted.
+    /// Fails for a requested name that no row had; if there are no rows, every name is accepted.
     ///
     /// # Errors
     /// `Invalid`, with the nearest names.
@@ -138,17 +138,17 @@ impl Selection {
     }
 }
 
-/// The action for one column.
+/// What happens to one column.
 #[derive(Debug, Clone)]
 struct Action {
     keep: bool,
     /// The new name.
     rename: Option<Arc<str>>,
-    /// The number of the rename whose new name this column gets, unchanged or renamed.
+    /// The number of the rename whose new name this column has, by itself or by renaming.
     slot: Option<usize>,
 }
 
-/// One thread's filter.
+/// The filter of one thread.
 #[derive(Debug)]
 pub struct Select {
     selection: Arc<Selection>,
@@ -163,7 +163,7 @@ impl Select {
         Self { selection, actions: HashMap::new(), taken }
     }
 
-    /// A sink for one row that forwards the selected columns to `inner`.
+    /// A sink for one row, which forwards the selected columns to `inner`.
     pub fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
         self.taken.fill(false);
         Selecting { select: self, inner, depth: 0, dropping: false }
@@ -188,9 +188,9 @@ impl Select {
 struct Selecting<'a> {
     select: &'a mut Select,
     inner: &'a mut dyn Sink,
-    /// The open containers.
+    /// The number of open containers.
     depth: usize,
-    /// The current column is left out.
+    /// Whether the current column is left out.
     dropping: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of Parquet and Arrow files and of Arrow batches, emitted on the workers.
+//! Rows of Parquet and Arrow files and of Arrow batches, which workers emit.
 
 use crate::arrow::emit::RowEmitter;
 use crate::arrow::features::Features;
@@ -16,23 +16,23 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The intended size of a chunk; batches of other libraries may have any size.
+/// The intended size of a chunk; batches from other libraries may have any size.
 const CHUNK_BYTES: u64 = 4 << 20;
 const MAX_CHUNK_ROWS: u64 = 1024;
 
-/// A file of batches.
+/// A file that contains batches.
 pub trait BatchFile: Send {
     type Batches: Iterator<Item = Result<RecordBatch>> + Send;
 
     fn schema(&self) -> SchemaRef;
 
-    /// All batches in order, of the named columns if given.
+    /// All batches in order, with only the named columns if names are given.
     ///
     /// # Errors
     /// Errors of the file.
     fn batches(&mut self, columns: Option<&[String]>) -> Result<Self::Batches>;
 
-    /// The number of bytes read, of `total`, once `rows` rows have been returned.
+    /// The number of bytes read, out of `total`, once `rows` rows have been returned.
     fn bytes_read(&self, rows: u64, total: u64) -> u64;
 }
 
@@ -76,14 +76,14 @@ pub struct FileRows<F: BatchFile> {
     batches: Option<F::Batches>,
     selection: Option<Arc<Selection>>,
     cutter: BatchCutter,
-    /// Columns that other files have; here they are null.
+    /// Columns that only other files have; they are null here.
     absent: Vec<String>,
     total: u64,
     done: bool,
 }
 
 impl<F: BatchFile> FileRows<F> {
-    /// `whole` is the common schema of several files, which the one at `path` must fit.
+    /// `whole` is the common schema of several files; the file at `path` must match it.
     ///
     /// # Errors
     /// `Mismatch` naming the column that does not fit.
@@ -130,7 +130,7 @@ impl<F: BatchFile> FileRows<F> {
             return self.source.batches(None);
         };
         let schema = self.source.schema();
-        // Every name is requested, to tell a mistyped one from existing ones.
+        // Request every name, so that a mistyped name is noticed.
         let wanted = schema.fields().iter().filter(|field| selection.reads(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
         self.source.batches(Some(&wanted))
@@ -177,7 +177,7 @@ impl<F: BatchFile> RowSource for FileRows<F> {
     }
 }
 
-/// The rows of batches that are in memory or come from another library.
+/// The rows of batches that are in memory, or come from another library.
 pub struct ArrowRows<I> {
     schema: SchemaRef,
     features: Features,
@@ -203,7 +203,7 @@ impl<I: Iterator<Item = Result<RecordBatch>> + Send> ArrowRows<I> {
     }
 }
 
-/// The rows of any reader of batches.
+/// The rows from any reader of batches.
 pub fn reader_rows(
     reader: impl RecordBatchReader + Send,
 ) -> ArrowRows<impl Iterator<Item = Result<RecordBatch>> + Send> {
@@ -277,7 +277,7 @@ impl BatchCutter {
 struct BatchChunk {
     batch: Arc<RowEmitter>,
     range: Range<usize>,
-    /// Number of the first row in its file.
+    /// The number of the first row in its file.
     first: u64,
     bytes: u64,
     name: Arc<Path>,
@@ -301,7 +301,7 @@ impl RowChunk for BatchChunk {
     }
 }
 
-/// The size in bytes of the rows themselves: views share pages, of which a batch may use a small part.
+/// The size in bytes of the rows themselves: views share pages, and a batch may use only a small part of one.
 fn bytes_of(array: &ArrayRef) -> u64 {
     let views =
         |views: &[u128]| views.iter().map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16).sum();

@@ -1,4 +1,5 @@
-//! Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, as Hugging Face `datasets` keeps its data.
+//! Reads Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, in which Hugging Face `datasets` stores its
+//! data.
 //!
 //! Both hold the same sequence of messages. A file has a mark before them and an index after them; without an index (in
 //! a compressed file, or one that is cut off), the messages are read as a stream.
@@ -26,12 +27,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stream::Stream;
 
-/// A compressed buffer may claim this much whatever its size, and more in proportion to that: null masks and equal
-/// values shrink a thousandfold, and memory is reserved before the claim is tested.
+/// A compressed buffer may claim this many bytes whatever its size, and more in proportion to its size: null masks and
+/// equal values shrink a thousandfold, and memory is reserved before the claim is checked.
 const MAX_CLAIM_BYTES: u64 = 256 << 20;
 const MAX_RATIO: u64 = 1024;
 
-/// An Arrow IPC file that can be read several times.
+/// An Arrow IPC file that can be read more than once.
 pub struct IpcSource {
     path: PathBuf,
     schema: SchemaRef,
@@ -76,7 +77,7 @@ impl IpcSource {
     }
 }
 
-/// The batches of one reading; ends after the first error.
+/// The batches of one read; it ends after the first error.
 pub struct IpcBatches {
     path: PathBuf,
     messages: Messages,
@@ -161,7 +162,7 @@ impl Iterator for IpcBatches {
     }
 }
 
-/// Messages in their order.
+/// Messages in order.
 enum Messages {
     Stream(Stream),
     Indexed(Indexed),
@@ -184,7 +185,7 @@ impl Messages {
     }
 }
 
-/// Refuses a batch whose compressed buffers claim more bytes than they can hold.
+/// Refuses a batch whose compressed buffers claim more bytes than they can contain.
 fn check_claims(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
     if batch.compression().is_none() {
         return Ok(());

@@ -13,7 +13,7 @@ pub struct Chain {
     left: VecDeque<Opener>,
     current: Option<Box<dyn RowSource>>,
     selection: Option<Arc<Selection>>,
-    /// The number of bytes of the sources that were read to their end.
+    /// The number of bytes in the sources that were completely read.
     finished: u64,
     total: Option<u64>,
 }

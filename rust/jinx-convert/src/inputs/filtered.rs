@@ -1,4 +1,4 @@
-//! A source that only returns the rows that a condition selects.
+//! A source that returns only the rows that a condition selects.
 
 use crate::filters::condition::Condition;
 use crate::{RowChunk, RowSource, Selection};
@@ -7,7 +7,7 @@ use jinx_core::interrupt;
 use jinx_core::row_events::Sink;
 use std::sync::Arc;
 
-/// Leaves out rows of another source.
+/// Leaves out the rows of another source that are not selected.
 pub(crate) struct Filtered {
     source: Box<dyn RowSource>,
     condition: Arc<Condition>,
@@ -21,7 +21,7 @@ impl Filtered {
 
 impl RowSource for Filtered {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        // Many consecutive chunks may have no selected row.
+        // Check here, because many consecutive chunks may have no selected row.
         interrupt::check()?;
         let Some(chunk) = self.source.next_chunk()? else {
             self.condition.check()?;
@@ -30,7 +30,7 @@ impl RowSource for Filtered {
         let rows = (0..chunk.len()).filter_map(|i| match self.condition.selects(&*chunk, i) {
             Ok(true) => Some((i, None)),
             Ok(false) => None,
-            // The caller that asks for the row gets the error.
+            // The error is returned when the caller asks for the row.
             Err(error) => Some((i, Some(error))),
         });
         let rows = rows.collect();

@@ -25,12 +25,12 @@ use std::sync::Arc;
 pub(crate) struct InputFiles {
     format: Format,
     paths: Vec<PathBuf>,
-    /// Every row holds markers, even if it does not declare them.
+    /// Whether every row contains markers, even if it does not declare them.
     markers: bool,
     pub(crate) known: Known,
 }
 
-/// The facts about rows that are known before reading them.
+/// What is known about rows before reading them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     pub(crate) schema: Option<SchemaRef>,
@@ -88,14 +88,14 @@ impl InputFiles {
         Ok(Self { format, paths: files, markers, known })
     }
 
-    /// Whether [`InputFiles::open`] may be called twice.
+    /// Whether [`InputFiles::open`] may be called again.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.paths
             .iter()
             .all(|path| path.metadata().is_ok_and(|metadata| !is_standard(path) && !is_pipe(&metadata)))
     }
 
-    /// All rows, from the first.
+    /// All rows, from the beginning.
     ///
     /// # Errors
     /// Errors of a directory of shards.
@@ -125,7 +125,7 @@ impl InputFiles {
         Ok(Box::new(Chain::new(openers, self.total_bytes())))
     }
 
-    /// The size of all inputs in bytes; `None` when one is a pipe.
+    /// The size of all inputs in bytes; `None` if one of them is a pipe.
     fn total_bytes(&self) -> Option<u64> {
         let mut total = 0;
         for path in &self.paths {
@@ -148,7 +148,7 @@ impl InputFiles {
     }
 }
 
-/// The facts in the indexes of MDS directories.
+/// What the indexes of MDS directories say about the rows.
 fn known_of_mds(directories: &[PathBuf]) -> Result<Known> {
     let mut names: Vec<String> = Vec::new();
     for directory in directories {
@@ -188,7 +188,7 @@ fn files_in(directory: &Path, format: Format) -> Result<Vec<PathBuf>> {
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
-/// The media columns of the first sample; a pipe can be read once only.
+/// The media columns of the first sample; a pipe can be read only once.
 fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
     let Some(first) = files.first().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
     let media = TarSamples::media(first).map_err(|error| error.in_file(first))?;
@@ -211,7 +211,7 @@ fn known_of_schemas(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<Schem
     Ok(Known { meta, ..Known::of_schema(&whole) })
 }
 
-/// The facts in the footers of all shards; a schema only if all of them have the same.
+/// What the footers of all shards say about the rows; the schema only if all have the same.
 fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
     let options = OpenOptions { verify: Verify::None, ..OpenOptions::default() };
     let mut known: Option<(Known, Option<String>)> = None;
@@ -235,7 +235,7 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
 fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>)> {
     let open = shard.open(options)?;
     let footer = open.footer();
-    // From 1.1 on the footer lists every column.
+    // Since 1.1, the footer lists all columns.
     let names =
         footer.fields.iter().filter(|field| field.path.len() == 1).filter_map(|field| field.path[0].clone());
     let known = Known {

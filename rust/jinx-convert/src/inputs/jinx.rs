@@ -1,4 +1,4 @@
-//! Rows of JINX datasets, read on the workers.
+//! Rows of JINX datasets, which workers read.
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
@@ -10,7 +10,7 @@ use jinx_format::read::shard::{OpenOptions, Shard};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The intended bytes of a chunk of rows, in both files, from the dataset's average.
+/// The intended size of a chunk of rows in both files, estimated from the dataset's average.
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_ROWS: u64 = 4096;
 
@@ -32,7 +32,7 @@ impl JinxRows {
         Self { shard, selection: None, next: 0, rows_per_chunk, total }
     }
 
-    /// Openers of all shards that `path` stands for, a pair or a directory.
+    /// Openers for all shards of `path`, which is a pair or a directory.
     ///
     /// # Errors
     /// The errors of [`resolve`].

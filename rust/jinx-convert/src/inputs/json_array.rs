@@ -1,5 +1,5 @@
 //! Rows of a file that is one JSON array of objects, such as LLaVA's `llava_665k.json`: split on the reading thread
-//! without reading the whole file, parsed on the workers.
+//! without reading the whole file, and parsed on the workers.
 
 use crate::inputs::Input;
 use crate::inputs::json_lines::{JsonChunk, JsonLines, Numbers};
@@ -33,7 +33,7 @@ pub struct JsonArray {
     input: Input,
     name: Arc<Path>,
     cutter: ArrayCutter,
-    /// Bytes that were read and not yet returned.
+    /// Bytes that were read but not returned yet.
     text: Vec<u8>,
     elements: u64,
     at_end: bool,
@@ -54,7 +54,7 @@ impl JsonArray {
         }
     }
 
-    /// Whole elements, about a chunk of them; `None` at the end.
+    /// Complete elements, about a chunk of them; `None` at the end.
     fn next_elements(&mut self) -> Result<Option<JsonChunk>> {
         let mut elements = Vec::new();
         while elements.is_empty() && !self.at_end {
@@ -123,7 +123,7 @@ enum Position {
         string: bool,
         escaped: bool,
     },
-    /// After an element: a comma or the end.
+    /// After an element: a comma or the end follows.
     End,
 }
 
@@ -140,7 +140,7 @@ impl ArrayCutter {
         let is_space = byte.is_ascii_whitespace();
         Ok(match (self.state, byte) {
             (Position::Start, b'[') => Position::Between { comma: false },
-            // The byte-order mark; the text is known to begin with `[`.
+            // A byte-order mark; the text is known to begin with `[`.
             (Position::Start, _) => Position::Start,
             (Position::Between { comma: false }, b']') => Position::End,
             (Position::Between { .. }, b',' | b']' | b'}') => {
@@ -187,7 +187,7 @@ impl ArrayCutter {
         Error::corrupt(what).at_byte(self.before + to_u64(self.at))
     }
 
-    /// The position from which the text is still needed; later positions count from there.
+    /// The position from which the text is still needed; afterwards, positions count from there.
     fn keep(&mut self, end: usize) -> usize {
         let from = match &mut self.state {
             Position::Element { start, .. } => std::mem::take(start),

@@ -15,11 +15,11 @@ use std::sync::Arc;
 const CHUNK_BYTES: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One JSON object per line; blank lines do not count.
+/// One JSON object per line; blank lines are not counted.
 pub struct JsonLines {
     input: Input,
     name: Arc<Path>,
-    /// Bytes that were read after the last whole line.
+    /// Bytes that were read after the last complete line.
     rest: Vec<u8>,
     /// The number of lines so far.
     lines: u64,
@@ -42,7 +42,7 @@ impl JsonLines {
         }
     }
 
-    /// Whether every row holds markers, even if it does not declare them.
+    /// Whether every row contains markers, even if it does not declare them.
     #[must_use]
     pub fn markers(self, markers: bool) -> Self {
         Self { markers, ..self }
@@ -54,7 +54,7 @@ impl JsonLines {
         Input::open(path).map(Self::new)
     }
 
-    /// Whole lines, about a chunk of them; `None` at the end.
+    /// Complete lines, about a chunk of them; `None` at the end.
     fn next_lines(&mut self) -> Result<Option<Vec<u8>>> {
         let mut text = std::mem::take(&mut self.rest);
         let end = loop {
@@ -127,7 +127,7 @@ impl RowSource for JsonLines {
     }
 }
 
-/// The meaning of row numbers.
+/// What row numbers mean.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Numbers {
     /// Lines, from 1.
@@ -138,7 +138,7 @@ pub(crate) enum Numbers {
 
 pub(crate) struct JsonChunk {
     pub(crate) text: Vec<u8>,
-    /// The place and the number of each row.
+    /// The position and the number of each row.
     pub(crate) rows: Vec<(Range<usize>, u64)>,
     pub(crate) name: Arc<Path>,
     pub(crate) numbers: Numbers,

@@ -1,4 +1,4 @@
-//! Rows of MDS directories: raw shards are read on the workers, file-compressed ones decoded ahead in memory.
+//! Rows of MDS directories: workers read uncompressed shards; shards compressed as files are decoded ahead in memory.
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
@@ -11,7 +11,7 @@ use jinx_mds::read::shard::{Row, Shard};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The intended bytes of a chunk of rows, from the shard's average.
+/// The intended size of a chunk of rows, estimated from the shard's average.
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_ROWS: u64 = 4096;
 
@@ -28,21 +28,21 @@ impl MdsRows {
     /// # Errors
     /// The errors of [`Directory::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        // All hashes are compared: the output gets new checksums, which must not hide damage.
+        // Check all hashes: the output gets new checksums, which must not hide damage.
         let options = Options { hashes: Hashes::All, ..Options::default() };
         let directory = Arc::new(Directory::open(vec![path.to_owned()], options)?);
         let feed = directory.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&directory), 0));
         Ok(Self { directory, feed, selection: None, next: 0, bytes_read: 0 })
     }
 
-    /// Returns a source that is opened when its turn comes.
+    /// Returns an opener for a source that is opened when it is needed.
     pub fn opener(path: &Path) -> Opener {
         let path = path.to_owned();
         Box::new(move || Ok(Box::new(Self::open(&path)?)))
     }
 }
 
-/// Names and encodings of a directory's columns, and the bytes of its files.
+/// Names and encodings of a directory's columns, and the number of bytes in its files.
 ///
 /// # Errors
 /// The errors of [`Directory::open`].

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Maps, one after the other.
+/// Maps, one after another.
 pub struct MessagePack {
     rows: Rows<Input>,
     name: Arc<Path>,

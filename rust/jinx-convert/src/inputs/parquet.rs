@@ -1,4 +1,4 @@
-//! Parquet files as batches: few rows at a time, so that large row groups need little memory.
+//! Reads Parquet files as batches of few rows, so that large row groups need little memory.
 
 mod nesting;
 mod pread;
@@ -19,7 +19,7 @@ use parquet::file::metadata::ParquetMetaData;
 use pread::PreadFile;
 use std::path::{Path, PathBuf};
 
-/// The intended size of a batch: large enough to spread its fixed costs, small enough for the caches.
+/// The intended size of a batch: large enough to spread its fixed costs, and small enough for the caches.
 const BATCH_BYTES: u64 = 4 << 20;
 const MAX_BATCH_ROWS: u64 = 1024;
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -76,7 +76,7 @@ impl ParquetSource {
         &self.path
     }
 
-    /// The number of rows per batch for about 4 MiB of the chosen columns (by index), decoded.
+    /// The number of rows per batch that make about 4 MiB of the selected columns (by index), decoded.
     fn batch_rows(&self, columns: &[usize]) -> usize {
         let bytes = decoded_bytes(self.metadata.metadata(), columns);
         let per_row = bytes / self.rows.max(1);
@@ -98,8 +98,8 @@ impl ParquetSource {
         self.start(self.metadata.clone(), batch_rows, projection, limit)
     }
 
-    /// Like [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so
-    /// that media are not copied into batches.
+    /// Like [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so that media
+    /// are not copied into batches.
     ///
     /// # Errors
     /// The errors of [`Self::batches`].
@@ -136,13 +136,13 @@ impl ParquetSource {
         };
         let reader = guarded(build, "the Parquet file").map_err(|error| error.in_file(&self.path))?;
         let schema = arrow_array::RecordBatchReader::schema(&reader);
-        // If columns were left out, the reader's own schema lacks the metadata of the file.
+        // If columns are left out, the reader's own schema lacks the file's metadata.
         let metadata = self.metadata.schema().metadata().clone();
         let schema = SchemaRef::new(schema.as_ref().clone().with_metadata(metadata));
         Ok(Batches { reader: Some(reader), path: self.path.clone(), schema })
     }
 
-    /// Indexes of the named columns.
+    /// The indexes of the named columns.
     fn columns(&self, projection: Option<&[String]>) -> Result<Vec<usize>> {
         let fields = self.metadata.schema().fields();
         let Some(names) = projection else {
@@ -175,7 +175,7 @@ fn check_magic(file: &PreadFile) -> Result<()> {
     }
 }
 
-/// The number of bytes of the chosen columns before compression, over all row groups.
+/// The number of bytes of the selected columns before compression, over all row groups.
 fn decoded_bytes(metadata: &ParquetMetaData, columns: &[usize]) -> u64 {
     let schema = metadata.file_metadata().schema_descr();
     let groups = metadata.row_groups().iter();

@@ -1,11 +1,11 @@
-//! A source with some columns only, for callers that take rows without a target.
+//! A source with only some columns, for callers that take rows without a target.
 
 use crate::{RowChunk, RowSource, Select, Selection};
 use jinx_core::error::{Error, Result};
 use jinx_core::row_events::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Leaves out columns of another source's rows.
+/// Leaves out columns of the rows of another source.
 pub struct Selected {
     source: Box<dyn RowSource>,
     selection: Arc<Selection>,

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The name that stands for standard input or output.
 pub const STANDARD_STREAM: &str = "-";
-/// Enough for every codec's magic bytes.
+/// Enough bytes to detect the magic of every codec.
 const FIRST_BYTES: u64 = 16;
-/// The most leading blanks that are skipped to tell an array from lines.
+/// The maximum number of leading blanks that are skipped to distinguish an array from lines.
 const MAX_BLANKS: usize = 1 << 16;
 
 /// A stream of decoded bytes that counts the bytes it reads from its file.
@@ -47,7 +47,7 @@ impl Input {
         Self::new(file, path, Some(metadata.len()))
     }
 
-    /// Reads from any source; `name` is for messages and for its suffix.
+    /// Reads from any source; `name` is for messages, and its suffix for the format.
     ///
     /// # Errors
     /// Errors of `source`.
@@ -70,7 +70,7 @@ impl Input {
         Ok(Self { reader, name: name.to_owned(), read, total, at_end: false })
     }
 
-    /// Peeks at the first byte that is neither blank nor part of the byte-order mark.
+    /// Peeks at the first byte that is neither a blank nor part of a byte-order mark.
     ///
     /// # Errors
     /// Errors of reading.
@@ -90,7 +90,7 @@ impl Input {
         Ok(sign)
     }
 
-    /// Whether the end was read.
+    /// Whether the end was reached.
     pub fn at_end(&self) -> bool {
         self.at_end
     }
@@ -104,12 +104,12 @@ impl Input {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// The counter of [`Input::bytes_read`], for callers that pass the input on.
+    /// The counter behind [`Input::bytes_read`], for callers that pass the input on.
     pub fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.read)
     }
 
-    /// Size of the file in bytes; unknown for pipes.
+    /// The size of the file in bytes; unknown for pipes.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total
     }

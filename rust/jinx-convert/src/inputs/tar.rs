@@ -1,4 +1,4 @@
-//! Samples of WebDataset tars: files that follow one another and share their name up to its first dot.
+//! Samples of WebDataset tars: consecutive files whose names are equal up to the first dot.
 //!
 //! ```text
 //! 000017.jpg 000017.json 000017.txt  ->  {"__key__": "000017", "jpg": bytes, "json": {..}, "txt": "..."}
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_SAMPLES: usize = 1024;
-/// Chunks that wait for a worker.
+/// The maximum number of chunks that wait for a worker.
 const CHUNKS_AHEAD: usize = 2;
 struct Sample {
     key: String,
@@ -36,7 +36,7 @@ struct Sample {
     files: Vec<(String, Bytes)>,
 }
 
-/// The samples of one tar, which may be compressed or a pipe.
+/// The samples of one tar, which may be compressed, or come from a pipe.
 pub struct TarSamples {
     markers: bool,
     chunks: Receiver<Result<TarChunk>>,
@@ -51,7 +51,7 @@ impl TarSamples {
         let name: Arc<Path> = Arc::from(input.name());
         let (total, read) = (input.total_bytes(), input.counter());
         let (sender, chunks) = bounded(CHUNKS_AHEAD);
-        // On a thread of its own, because the archive's iterator borrows the archive.
+        // Walk on a separate thread, because the archive's iterator borrows the archive.
         threads::background("jinx-tar", move || {
             if let Err(error) = caught(|| walk(input, &name, &sender), "the reading thread") {
                 let _ = sender.send(Err(error.in_file(&name)));
@@ -60,7 +60,7 @@ impl TarSamples {
         Ok(Self { markers: false, chunks, read, total })
     }
 
-    /// Whether every JSON file holds markers, even if it does not declare them.
+    /// Whether every JSON file contains markers, even if it does not declare them.
     #[must_use]
     pub fn markers(self, markers: bool) -> Self {
         Self { markers, ..self }
@@ -72,7 +72,7 @@ impl TarSamples {
         Self::new(Input::open(path)?)
     }
 
-    /// The columns of the first sample that hold media files, and their kind: `Image`, `Audio` or `Video`.
+    /// The columns of the first sample that contain media files, and their kind: `Image`, `Audio` or `Video`.
     ///
     /// # Errors
     /// Errors of the tar up to the end of that sample.
@@ -98,7 +98,7 @@ impl RowSource for TarSamples {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         match self.chunks.recv() {
             Ok(chunk) => Ok(Some(Box::new(TarChunk { markers: self.markers, ..chunk? }))),
-            // The receiver wants no more.
+            // The receiver has stopped.
             Err(_) => Ok(None),
         }
     }
@@ -122,9 +122,9 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
         Ok(Sent::All) if input.at_end() => {
             Err(Error::truncated("the tar ends without its end mark: the file is incomplete"))
         }
-        // The checksum of a compressed file follows the end mark.
+        // Read on: the checksum of a compressed file follows the end mark.
         Ok(Sent::All) => io::copy(&mut input, &mut io::sink()).map(drop).map_err(Error::from),
-        // Errors of the archive reader itself.
+        // An error of the archive reader itself: the archive is incomplete or damaged.
         Err(error) if matches!(error.cause(), Cause::Io(_)) && error.errno().is_none() => {
             let cause = if input.at_end() { Cause::Truncated } else { Cause::Corrupt };
             Err(Error::new(cause, error.what()))
@@ -135,7 +135,7 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
 
 enum Sent {
     All,
-    /// The receiver has enough.
+    /// The receiver needs no more samples.
     Enough,
 }
 
@@ -188,7 +188,7 @@ fn not_a_tar(error: io::Error) -> Error {
 
 struct TarChunk {
     samples: Vec<Sample>,
-    /// Number of the first sample in its tar.
+    /// The number of the first sample in its tar.
     first: u64,
     bytes: u64,
     name: Arc<Path>,
@@ -243,12 +243,12 @@ impl Sample {
         self.files.iter().find(|(other, _)| other == suffix).map(|(_, data)| data)
     }
 
-    /// The text that declares itself the whole sample, if there is one.
+    /// The JSON file that declares that it describes the whole sample, if there is one.
     fn described(&self) -> Option<&Bytes> {
         self.file(SAMPLE).filter(|text| markers::is_marked(text))
     }
 
-    /// Each file as a column.
+    /// Emits each file as a column.
     fn emit_files(&self, markers: bool, sink: &mut impl Sink) -> Result<()> {
         sink.begin_dict(self.files.len() + 1)?;
         sink.key(KEY)?;
@@ -260,7 +260,7 @@ impl Sample {
         sink.end_dict()
     }
 
-    /// The sample as the text describes it; a file that it does not name is a column of its own.
+    /// Emits the sample as the JSON file describes it; a file that it does not mention becomes a separate column.
     fn emit_described(&self, text: &Bytes, sink: &mut impl Sink) -> Result<()> {
         let named = RefCell::new(vec![SAMPLE.to_owned()]);
         let files = |suffix: &str| {
@@ -290,7 +290,7 @@ impl Sample {
     }
 }
 
-/// The columns of a described sample that are media files, and their suffixes.
+/// The columns of a described sample that are media files, with their suffixes.
 fn named_files(text: &[u8]) -> Result<Vec<(String, String)>> {
     let mut tree = TreeBuilder::default();
     markers::emit_plain(text, &mut tree)?;

@@ -11,19 +11,19 @@ pub(crate) enum Head {
     Int(i64),
     Uint(u64),
     Float(f64),
-    /// Bytes of text that follow.
+    /// The number of bytes of text that follow.
     Str(usize),
     Bin(usize),
-    /// Values that follow.
+    /// The number of values that follow.
     Array(usize),
-    /// Pairs of values that follow.
+    /// The number of pairs of values that follow.
     Map(usize),
-    /// Type and bytes that follow.
+    /// The type, and the number of bytes that follow.
     Ext(i8, usize),
 }
 
 impl Head {
-    /// Bytes that belong to the value itself and values that come after it.
+    /// The number of bytes that belong to the value itself, and of values that come after it.
     pub(crate) fn rest(self) -> (usize, u64) {
         match self {
             Self::Str(length) | Self::Bin(length) | Self::Ext(_, length) => (length, 0),
@@ -49,7 +49,7 @@ impl Head {
     }
 }
 
-/// The head at the start of `bytes` and its size; `None` when `bytes` ends inside it.
+/// The head at the start of `bytes`, and its size; `None` if `bytes` ends inside it.
 ///
 /// # Errors
 /// `Corrupt` for the one byte that MessagePack never uses.
@@ -108,7 +108,7 @@ fn number<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.get(1..=N)?.try_into().ok()
 }
 
-/// A length of `width` bytes after the marker, and where it ends.
+/// A length of `width` bytes after the marker, and the position where it ends.
 fn sized(bytes: &[u8], width: usize) -> Result<Option<(usize, usize)>> {
     let Some(digits) = bytes.get(1..=width) else {
         return Ok(None);

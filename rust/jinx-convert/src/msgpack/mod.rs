@@ -1,4 +1,4 @@
-//! MessagePack files: rows are maps, one after the other.
+//! MessagePack files: rows are maps, one after another.
 //!
 //! ```text
 //! bin <-> bytes      ext -1 (timestamp) -> ISO 8601 text

@@ -11,8 +11,8 @@ use jinx_core::npy::check_import;
 use jinx_core::row_events::{Blob, Payload, Sink};
 use twox_hash::XxHash3_64;
 
-/// Emits the row that `bytes` consists of. With `always`, extension types have our meaning even in rows that do not
-/// declare markers. Binary values share its memory. If a name appears twice in a map, the last value counts.
+/// Emits the row in `bytes`. With `always`, extension types have our meaning even in rows that do not declare markers.
+/// Binary values share its memory. If a name appears twice in a map, the last value counts.
 ///
 /// # Errors
 /// `Corrupt`, `Truncated`, `Limit` for nesting; `Unsupported` for foreign extension types and names that are not
@@ -43,11 +43,11 @@ pub fn emit(bytes: &Bytes, always: bool, sink: &mut impl Sink) -> Result<()> {
 struct RowWalk<'a> {
     bytes: &'a Bytes,
     at: usize,
-    /// Some map may have duplicate names, so maps must be scanned before they are emitted.
+    /// Whether some map may have duplicate names, so that maps must be scanned before they are emitted.
     may_repeat: bool,
-    /// The row declares markers.
+    /// Whether the row declares markers.
     is_marked: bool,
-    /// Extension types have our meaning.
+    /// Whether extension types have our meaning.
     is_ours: bool,
 }
 
@@ -86,7 +86,7 @@ impl<'a> RowWalk<'a> {
         }
     }
 
-    /// Reads the first member if it declares markers; returns whether it does.
+    /// Reads the first member, if it declares markers; returns whether it does.
     fn header(&mut self, count: usize) -> Result<bool> {
         Ok(count > 0
             && matches!(self.head()?, Head::Str(length) if self.text(length).is_ok_and(|name| name == HEADER))
@@ -107,7 +107,7 @@ impl<'a> RowWalk<'a> {
         self.members(count - 1, 0, sink)
     }
 
-    /// The first name of the map that has just begun, if it makes the map a marker.
+    /// The first name of the map that has just begun, if this makes the map a marker.
     fn tag(&mut self, count: usize) -> Result<Option<&'a str>> {
         if !self.is_marked || count == 0 {
             return Ok(None);
@@ -136,7 +136,7 @@ impl<'a> RowWalk<'a> {
                 let data = self.take(length)?;
                 let is_path = self.name()? == "path";
                 let Head::Str(length) = self.head()? else { return Err(misfit(tag)) };
-                // Only Hugging Face's columns can hold the file name.
+                // Only columns of Hugging Face have a place for the file name.
                 self.text(length)?;
                 if !is_path {
                     return Err(misfit(tag));
@@ -149,7 +149,7 @@ impl<'a> RowWalk<'a> {
 
     /// Skips a value, checks its form, and records whether a map may have duplicate names.
     fn value(&mut self, depth: usize, hashes: &mut Vec<u64>) -> Result<()> {
-        // Each level of a row with markers may be escaped.
+        // In a row with markers, each level may be escaped, which adds a level.
         let max_depth = if self.is_marked { 2 * MAX_DEPTH + 1 } else { MAX_DEPTH };
         match self.head()? {
             Head::Array(count) => {
@@ -266,7 +266,7 @@ impl<'a> RowWalk<'a> {
                 }
                 match digits.parse() {
                     Ok(value) => sink.int(value),
-                    // Leading zeros would not be JSON.
+                    // JSON does not allow leading zeros.
                     Err(_) if plain.starts_with('0') => {
                         Err(Error::corrupt("an integer (extension type 4) with leading zeros"))
                     }

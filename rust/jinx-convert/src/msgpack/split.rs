@@ -1,4 +1,4 @@
-//! Splits a stream into rows without building them: lengths decide what is read, never what is allocated.
+//! Splits a stream into rows without building them: lengths determine what is read, but never what is allocated.
 
 use crate::msgpack::head::head;
 use bytes::Bytes;
@@ -9,11 +9,11 @@ use std::ops::Range;
 
 const READ_BYTES: usize = 256 << 10;
 
-/// Whole rows, one after the other.
+/// Complete rows, one after another.
 #[derive(Debug, Clone)]
 pub struct Block {
     pub bytes: Bytes,
-    /// Where each row lies.
+    /// The position of each row.
     pub rows: Vec<Range<usize>>,
     /// Number of the first row in its file.
     pub first: u64,
@@ -31,7 +31,7 @@ pub struct Rows<R> {
 /// How far one row has been scanned.
 struct Scan {
     at: usize,
-    /// Values that are still missing.
+    /// The number of values that are still missing.
     values: u64,
 }
 
@@ -96,7 +96,7 @@ impl<R: Read> Rows<R> {
 }
 
 impl Scan {
-    /// Scans up to the end of `bytes`; returns how many bytes are needed to continue, or the end of the row.
+    /// Scans to the end of `bytes`; returns how many more bytes are needed, or the end of the row.
     fn advance(&mut self, bytes: &[u8]) -> Result<usize> {
         while self.values > 0 {
             let Some((head_of_value, size)) = head(bytes.get(self.at..).unwrap_or_default())? else {

@@ -5,7 +5,7 @@ use jinx_core::error::{Error, Result};
 
 const DAY: i64 = 86_400;
 
-/// A timestamp of 4, 8 or 12 bytes as text, with as many groups of three digits after the second as it needs.
+/// A timestamp of 4, 8 or 12 bytes as text, with as many groups of three digits after the second as needed.
 ///
 /// # Errors
 /// `Corrupt` for other lengths and for a second of a billion nanoseconds or more.

@@ -6,18 +6,18 @@ use jinx_core::json::markers::{self, BYTES, DICT, HEADER, VERSION};
 use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 use rmp::encode;
 
-/// Writes rows one after the other.
+/// Writes rows one after another.
 #[derive(Debug, Default)]
 pub struct RowWriter {
     pub out: Vec<u8>,
     open: Vec<ContainerHead>,
-    /// The row holds values that must be declared as markers.
+    /// Whether the row contains values that must be declared as markers.
     is_marked: bool,
 }
 
 #[derive(Debug)]
 struct ContainerHead {
-    /// Where the container's header is, and how many bytes were reserved for it.
+    /// The position of the container's header, and the number of bytes reserved for it.
     start: usize,
     head: usize,
     is_map: bool,
@@ -33,7 +33,7 @@ impl RowWriter {
         }
     }
 
-    /// Lengths are only a hint when a container begins: room for the likely header is reserved.
+    /// Begins a container: its length is only a hint, so room for the likely header is reserved.
     fn begin(&mut self, is_map: bool, len: usize) -> Result<()> {
         self.before_value();
         self.is_marked &= !self.open.is_empty();
@@ -65,7 +65,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Wraps the map that has just begun in another map, under the escape.
+    /// Wraps the map that has just begun in another one, under the escape.
     fn escape(&mut self, is_row: bool) -> Result<()> {
         self.is_marked = true;
         let Some(open) = self.open.last_mut() else { return Ok(()) };
@@ -189,7 +189,7 @@ impl Sink for RowWriter {
     }
 }
 
-/// The member that declares markers.
+/// Writes the member that declares markers.
 fn push_header(out: &mut Vec<u8>) -> Result<()> {
     wrote(encode::write_str(out, HEADER))?;
     wrote(encode::write_sint(out, VERSION))
@@ -209,7 +209,7 @@ fn length(length: usize) -> Result<u32> {
         .map_err(|_| Error::limit(format!("MessagePack has no values of {length} bytes or members")))
 }
 
-/// Writing to memory does not fail, although the type allows it.
+/// Unwraps the result of a write to memory, which cannot fail although the type allows it.
 fn wrote<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<()> {
     result.map(drop).map_err(|error| Error::invalid(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Rows into a JINX dataset: encoded on the workers, placed on the calling thread.
+//! Writes rows to a JINX dataset: workers encode them, and the calling thread places them.
 
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;

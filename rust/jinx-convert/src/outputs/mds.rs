@@ -1,4 +1,4 @@
-//! Rows into an MDS directory, after a first pass that infers the columns' encodings.
+//! Writes rows to an MDS directory, after a first pass that infers the encodings of columns.
 
 use crate::first_pass::Findings;
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
@@ -60,7 +60,7 @@ impl RowTarget for MdsTarget {
     }
 }
 
-/// Encoded samples for the writer.
+/// Encoded samples for the writer of shards.
 pub struct Samples {
     encoder: SampleEncoder,
     tree: TreeBuilder,

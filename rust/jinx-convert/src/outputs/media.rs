@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use twox_hash::XxHash3_128;
 
-/// Forwards all values, but replaces binary ones by paths.
+/// Forwards all values, replacing binary ones by paths.
 pub(crate) struct MediaOut<'a, S> {
     ops: &'a dyn FileOps,
     directory: &'a Path,
@@ -21,7 +21,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         Self { ops: &RealOps, directory, inner }
     }
 
-    /// Writes a file named by its content, so that equal media are one file.
+    /// Writes a file named after its content, so that equal media become one file.
     fn write(&self, data: &[u8]) -> Result<String> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.directory.join(&name[..2]).join(&name);
@@ -31,7 +31,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
             return Ok(self.shown(&name));
         }
         self.ops.create_directories(&self.directory.join(&name[..2])).map_err(failed)?;
-        // Written under a temporary name first, so that an interrupted run leaves no partial file under the final name.
+        // Write under a temporary name first, so that an interrupted run leaves no partial file under the final name.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let temporary = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
         let written = self.ops.write(&temporary, data).and_then(|()| self.ops.rename(&temporary, &path));
@@ -45,7 +45,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         Ok(self.shown(&name))
     }
 
-    /// The path in the rows: it begins with the name of the directory, which lies next to the output.
+    /// The path in the rows: it begins with the name of the directory, which is next to the output.
     fn shown(&self, name: &str) -> String {
         let directory =
             self.directory.file_name().map(|directory| directory.to_string_lossy()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Batches to a Parquet file that pyarrow and `datasets` read with the same types and features.
+//! Writes batches to a Parquet file that pyarrow and `datasets` read with the same types and features.
 
 use crate::arrow::failure::from_parquet;
 use crate::arrow::nesting::check_nesting;
@@ -13,7 +13,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnDescriptor;
 use std::io::Write;
 
-/// Rows between two checks of a page's size: media rows are large, so pages would grow far past their bound.
+/// The number of rows between two checks of a page's size; media rows are large, so pages could far exceed their limit.
 const ROWS_PER_SIZE_CHECK: usize = 64;
 
 /// How pages are compressed. Levels are those of the codec; out of range they are an error.
@@ -70,7 +70,7 @@ impl ParquetCompression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParquetOptions {
     pub compression: ParquetCompression,
-    /// Encoded bytes after which a row group is closed; the writer holds about as much in memory.
+    /// The number of encoded bytes after which a row group is closed; the writer keeps about as much in memory.
     pub row_group_bytes: usize,
 }
 
@@ -80,7 +80,7 @@ impl Default for ParquetOptions {
     }
 }
 
-/// Writes one Parquet file into any writer.
+/// Writes one Parquet file to any writer.
 pub struct ParquetSink<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -110,7 +110,7 @@ impl<W: Write + Send> ParquetSink<W> {
         if batch.schema_ref().fields() != self.schema.fields() {
             return Err(Error::mismatch("the batch has other columns than the Parquet file"));
         }
-        // In small steps, so that one large batch does not outgrow the row group's bound.
+        // In small steps, so that a large batch does not exceed the limit of the row group.
         let mut start = 0;
         while start < batch.num_rows() {
             let length = ROWS_PER_SIZE_CHECK.min(batch.num_rows() - start);
@@ -124,7 +124,7 @@ impl<W: Write + Send> ParquetSink<W> {
         Ok(())
     }
 
-    /// Writes the rest and the footer; returns the writer, to be synced and published.
+    /// Writes the rest and the footer; returns the writer, which must then be synced and published.
     ///
     /// # Errors
     /// `Io` from the writer.
@@ -147,11 +147,11 @@ fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperti
         .set_compression(options.compression.codec()?)
         .set_write_batch_size(ROWS_PER_SIZE_CHECK)
         .set_created_by(concat!("jinx ", env!("CARGO_PKG_VERSION")).to_owned())
-        // In the footer too, where other readers look for Hugging Face's features.
+        // Write it to the footer too, where other readers look for Hugging Face's features.
         .set_key_value_metadata(Some(metadata));
     let leaves = ArrowSchemaConverter::new().convert(schema).map_err(from_parquet)?;
     for leaf in leaves.columns().iter().filter(|leaf| is_plain_bytes(leaf)) {
-        // Media never repeat, and their smallest and largest values are useless.
+        // No dictionary or statistics: media values never repeat, and their minimum and maximum are useless.
         properties = properties
             .set_column_dictionary_enabled(leaf.path().clone(), false)
             .set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);
@@ -167,7 +167,7 @@ fn is_plain_bytes(leaf: &ColumnDescriptor) -> bool {
     leaf.physical_type() == Type::BYTE_ARRAY && !text
 }
 
-/// Refuses types that Parquet does not have before a file is created.
+/// Refuses types that Parquet does not have, before a file is created.
 fn storable(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Struct(fields) if fields.is_empty() => Err(Error::unsupported(
@@ -202,7 +202,7 @@ fn storable(data_type: &DataType) -> Result<()> {
     }
 }
 
-/// An error of writing is never a damaged file.
+/// An error from writing; unlike an error from reading, it never means a damaged file.
 fn write_error(error: parquet::errors::ParquetError) -> Error {
     let error = from_parquet(error);
     match error.cause() {

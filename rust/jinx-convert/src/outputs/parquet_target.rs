@@ -1,4 +1,4 @@
-//! Rows into a Parquet file: batches are built on the workers and written in order.
+//! Writes rows to a Parquet file: workers build batches, which are written in order.
 
 use crate::arrow::build::BatchBuilder;
 use crate::arrow::parquet_types::storable;
@@ -21,7 +21,7 @@ pub struct ParquetTarget {
 }
 
 impl ParquetTarget {
-    /// Columns of `schema` without a Parquet type are written as the nearest one.
+    /// Columns of `schema` without a Parquet type are written with the nearest one.
     ///
     /// # Errors
     /// The errors of [`ParquetSink::create`].
@@ -63,7 +63,7 @@ pub struct BatchEncoder {
     rows: BatchBuilder,
     tree: TreeBuilder,
     schema: SchemaRef,
-    /// The complete rows of the builder, so that a failed row leaves nothing behind.
+    /// The complete rows in the builder, so that a failed row leaves nothing behind.
     whole: Option<Vec<Value>>,
 }
 
@@ -86,7 +86,7 @@ impl ChunkEncoder for BatchEncoder {
 
     fn undo(&mut self) -> Result<()> {
         self.tree = TreeBuilder::default();
-        // Half of the row may be in it.
+        // Start again, because half of the row may already be in the builder.
         self.rows = BatchBuilder::new(self.schema.clone())?;
         self.whole.iter().flatten().try_for_each(|row| self.rows.push(row))
     }

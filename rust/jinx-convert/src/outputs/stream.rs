@@ -1,4 +1,4 @@
-//! Formats that are rows one after the other in one file: JSON Lines and MessagePack.
+//! Formats that consist of rows one after another in one file: JSON Lines and MessagePack.
 
 use crate::msgpack::RowWriter;
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
@@ -11,9 +11,9 @@ use jinx_core::row_events::Sink;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A sink that encodes rows as bytes.
+/// A sink that encodes rows as text or bytes.
 pub trait RowText: Sink + Send {
-    /// Makes a sink that holds these rows already.
+    /// Makes a sink that already contains these rows.
     fn with(out: Vec<u8>) -> Self;
 
     fn len(&self) -> usize;
@@ -61,14 +61,14 @@ impl RowText for RowWriter {
     }
 }
 
-/// Rows into one file, compressed or not.
+/// Writes rows to one file, compressed or not.
 pub struct StreamTarget<S> {
     out: Out,
     path: PathBuf,
     rows: std::marker::PhantomData<S>,
 }
 
-/// A file, compressed or not.
+/// An output file, compressed or not.
 pub(crate) enum Out {
     Plain(StreamOut),
     Coded(codec::Writer<StreamOut>),
@@ -164,7 +164,7 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
 
 pub struct TextEncoder<S> {
     text: S,
-    /// The number of bytes of the rows that are complete.
+    /// The number of bytes of complete rows.
     whole: usize,
 }
 

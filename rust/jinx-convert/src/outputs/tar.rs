@@ -1,4 +1,4 @@
-//! Samples into a WebDataset tar: the files of a sample follow one another and share their name.
+//! Writes samples to a WebDataset tar: the files of a sample are adjacent and share their name.
 //!
 //! A row that its files describe completely is written as these files alone (`KEY.jpg`, `KEY.cls`). Any other becomes a
 //! `KEY.json` that is the whole row, next to a file for each of its binary values, which the row names.
@@ -18,10 +18,10 @@ use jinx_core::row_events::{Payload, Sink};
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::{Path, PathBuf};
 
-/// One sample's files, in their order.
+/// The files of one sample, in order.
 pub struct SampleFiles {
     key: Option<String>,
-    /// The key is the row's `__key__`, so it cannot change.
+    /// Whether the key is the row's `__key__`, so that it must not change.
     is_keyed: bool,
     files: Vec<(String, Bytes)>,
 }
@@ -45,7 +45,7 @@ pub fn tar_samples(out: StreamOut, codec: Option<Codec>, level: Option<i32>) -> 
 }
 
 impl TarTarget {
-    /// The name of the next sample's files. Files of one name that follow one another are one sample.
+    /// The name of the files of the next sample. Files of one name that follow one another are one sample.
     fn key(&self, sample: &SampleFiles) -> Result<String> {
         match &sample.key {
             Some(key) if *key != self.last_key => Ok(key.clone()),
@@ -100,7 +100,7 @@ impl RowTarget for TarTarget {
     }
 }
 
-/// Encoded samples for the tar.
+/// Encoded samples for the tar writer.
 pub struct Samples {
     tree: TreeBuilder,
     samples: Vec<SampleFiles>,
@@ -139,7 +139,7 @@ impl ChunkEncoder for Samples {
     }
 }
 
-/// Files that are read back as exactly this row without a description; `None` if there are none.
+/// Files that read back as exactly this row without a description; `None` if there are none.
 fn plain_files(row: &[(String, Value)]) -> Result<Option<SampleFiles>> {
     let Some(((name, Value::Str(key)), columns)) = row.split_first() else { return Ok(None) };
     if name != KEY || !is_key(key) || columns.is_empty() {
@@ -178,7 +178,7 @@ fn plain_file(name: &str, value: &Value) -> Result<Option<Bytes>> {
     })
 }
 
-/// A JSON file that is the row, and the files that it names.
+/// A JSON file with the row, and the files that it refers to.
 fn described(row: &[(String, Value)]) -> Result<SampleFiles> {
     let key = match row.iter().find(|(name, _)| name == KEY) {
         Some((_, Value::Str(key))) if is_key(key) => Some(key.clone()),
@@ -204,7 +204,7 @@ fn described(row: &[(String, Value)]) -> Result<SampleFiles> {
     Ok(SampleFiles { key, is_keyed: false, files })
 }
 
-/// A suffix after the column's name that states what the file holds and is unique in the sample.
+/// A suffix, based on the column's name, that states what the file contains and is unique in the sample.
 fn suffix_of(name: &str, i: usize, payload: Payload, data: &[u8], others: &[(String, Bytes)]) -> String {
     let ending = match payload {
         Payload::Npy => ".npy",

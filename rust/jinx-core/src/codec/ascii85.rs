@@ -4,12 +4,12 @@ use super::{reserve, too_long};
 use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 
-/// Groups decoded at once into a small buffer before they are appended.
+/// The number of groups that are decoded at once into a small buffer before they are appended.
 const RUN_GROUPS: usize = 64;
 
 pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    // A little over the usual length; only `z` and `y` groups can need more.
+    // A little more than the usual length; only `z` and `y` groups can need more.
     reserve(
         &mut out,
         text.len().div_ceil(5).saturating_mul(4).min(usize::try_from(max).unwrap_or(usize::MAX)),
@@ -55,7 +55,7 @@ pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Decodes whole groups of plain digits from the start of `text`; says how many characters they took.
+/// Decodes whole groups of plain digits at the start of `text`; returns how many characters they took.
 fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
     let mut buffer = [0u8; RUN_GROUPS * 4];
     let mut groups = 0;
@@ -69,7 +69,7 @@ fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
         if bad {
             break;
         }
-        // An overflow is left to the caller's slow path, which knows the position.
+        // The caller's slow path handles an overflow, because it knows the position.
         let Some(word) = word(&group) else { break };
         bytes.copy_from_slice(&word);
         groups += 1;
@@ -79,7 +79,7 @@ fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
 }
 
 fn word(group: &[u8; 5]) -> Option<[u8; 4]> {
-    // The first four digits stay below 85^4 < 2^26, so only the last step can pass 32 bits.
+    // The first four digits stay below 85^4 < 2^26, so only the last step can exceed 32 bits.
     let head = group[..4].iter().fold(0u32, |value, &digit| value * 85 + u32::from(digit));
     let value = u64::from(head) * 85 + u64::from(group[4]);
     u32::try_from(value).ok().map(u32::to_be_bytes)

@@ -1,4 +1,4 @@
-//! Draining a decoder into memory without trusting any length a header claims.
+//! Reads a decoder into memory, without trusting the lengths that headers claim.
 
 use super::{reserve, too_long};
 use crate::checked_math::{to_u64, to_usize};
@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
 use std::io::{ErrorKind, Read};
 
-/// The smallest reservation, if the caps allow it.
+/// The smallest reservation, if the limits allow it.
 const MIN_STEP_BYTES: u64 = 4096;
 /// The number of bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
 const PIECE_BYTES: usize = 1 << 20;
@@ -19,7 +19,7 @@ pub(super) fn first_reservation(hint: Option<u64>, input_len: usize, max: u64) -
     hint.min(input_len.saturating_mul(64).max(MIN_STEP_BYTES)).min(FIRST_RESERVATION_BYTES).min(max)
 }
 
-/// Reads `reader` to its end, at most `max` bytes.
+/// Reads `reader` to its end, but at most `max` bytes.
 pub(super) fn read_all(
     mut reader: impl Read,
     hint: Option<u64>,
@@ -37,7 +37,7 @@ pub(super) fn read_all(
             out.truncate(start + got);
             return Ok(out);
         }
-        // The buffer is full. Read a little more before growing it: an exact first guess is common.
+        // The buffer is full. Before growing it, read a little more: the first guess is often exact.
         let mut probe = [0; 64];
         let got = fill(&mut reader, &mut probe)?;
         if to_u64(out.len()).saturating_add(to_u64(got)) > max {
@@ -57,7 +57,7 @@ pub(super) fn read_all(
     }
 }
 
-/// Fills `out` with all of `reader`, which must have exactly as many bytes.
+/// Fills `out` from `reader`, which must have exactly as many bytes.
 pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
     let got = fill(&mut reader, out)?;
     if got < out.len() {

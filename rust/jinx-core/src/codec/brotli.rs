@@ -1,4 +1,4 @@
-//! Brotli streams, which have neither magic nor members.
+//! Brotli streams, which have neither a magic number nor members.
 
 use super::members::{Step, StepResult};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ pub(super) struct BrotliStep(Box<State>);
 
 impl BrotliStep {
     pub fn new() -> Self {
-        // Strict: windows stay within the 16 MiB of RFC 7932.
+        // Strict mode: windows of at most 16 MiB, as in RFC 7932.
         let alloc = StandardAlloc::default;
         Self(Box::new(State::new_strict(alloc(), alloc(), alloc())))
     }

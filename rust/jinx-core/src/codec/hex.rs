@@ -1,4 +1,4 @@
-//! Hexadecimal text as `bytes.fromhex` reads it: either case, white space between bytes.
+//! Hexadecimal text as `bytes.fromhex` accepts it: either case, with white space between bytes.
 
 use super::{reserve, too_long};
 use crate::checked_math::to_u64;

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 const MAGIC: u32 = 0x184D_2204;
 const SKIPPABLE: u32 = 0x184D_2A50;
 
-/// The content size of a single frame that covers all of `input`, if its blocks can hold as much.
+/// The content size of a single frame that covers all of `input`, if its blocks can contain as much.
 pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
     if u32::from_le_bytes(*input.first_chunk()?) != MAGIC {
         return None;
@@ -25,9 +25,9 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
     (layout.has_ended() && behind.is_empty() && content <= layout.bound).then_some(content)
 }
 
-/// The part of a frame that the next bytes belong to.
+/// The part of a frame to which the next bytes belong.
 enum Part {
-    /// The magic number, the flags and the size of blocks.
+    /// The magic number, the flags and the block size.
     Start,
     RestOfHeader,
     BlockLength,
@@ -36,16 +36,16 @@ enum Part {
     Ended,
 }
 
-/// The layout of one frame, followed through its bytes from the first one on.
+/// The layout of one frame, tracked through its bytes from the first on.
 struct FrameLayout {
     part: Part,
-    /// The number of bytes of the part that are still missing.
+    /// The number of bytes that are missing from the part.
     left: usize,
     /// The last four bytes.
     word: [u8; 4],
     flags: u8,
     max_block: u64,
-    /// The maximum number of bytes that the blocks so far can hold.
+    /// The maximum number of decoded bytes in the blocks so far.
     bound: u64,
 }
 
@@ -58,7 +58,7 @@ impl FrameLayout {
         matches!(self.part, Part::Ended)
     }
 
-    /// Takes the next bytes; returns those after the end of the frame.
+    /// Processes the next bytes; returns those after the end of the frame.
     fn follow<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
         while !self.has_ended() && !bytes.is_empty() {
             let (taken, rest) = bytes.split_at(self.left.min(bytes.len()));
@@ -91,7 +91,7 @@ impl FrameLayout {
                     let stored = header & 0x7FFF_FFFF;
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
-                    // A block has at most 4 MiB; the decoder does not read longer blocks.
+                    // A block has at most 4 MiB; the decoder reads no longer blocks.
                     (Part::Block, stored as usize + checksum(0x10))
                 }
             },
@@ -100,7 +100,7 @@ impl FrameLayout {
     }
 }
 
-/// A source that is followed through one frame, and whether it has ended.
+/// A source that is tracked through one frame, and whether it has ended.
 struct Watched<R> {
     source: R,
     dry: bool,
@@ -140,7 +140,7 @@ impl<R: BufRead> Lz4Reader<R> {
         Self { state: FrameState::Between(source), frames: 0 }
     }
 
-    /// Opens the next data frame; skippable frames are passed over.
+    /// Opens the next data frame; skippable frames are skipped.
     fn open(&self, mut source: R) -> io::Result<FrameState<R>> {
         loop {
             let prefix = source.fill_buf()?;
@@ -180,7 +180,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
             return Ok(0);
         }
         loop {
-            // The reader is put back only after success, so every read after an error fails.
+            // Put the reader back only after success, so that every read after an error fails.
             match std::mem::replace(&mut self.state, FrameState::Failed) {
                 FrameState::Between(source) => self.state = self.open(source)?,
                 FrameState::Ended => {
@@ -207,7 +207,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
     }
 }
 
-/// Classifies the decoder's errors; errors of the source stay as they are.
+/// Classifies the decoder's errors; errors of the source stay unchanged.
 fn typed(error: io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Lz4Error>()) {
         Some(Lz4Error::DictionaryNotSupported) => {

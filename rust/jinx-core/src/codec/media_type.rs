@@ -1,6 +1,6 @@
-//! Recognising payloads by their first bytes: what not to compress again, and what type media are.
+//! Recognises contents by their first bytes: what not to compress again, and the type of media.
 
-/// Whether `data` is in a compressed format already, so that zstd would only cost time.
+/// Whether `data` is already in a compressed format, so that zstd would only cost time.
 pub fn is_compressed_media(data: &[u8]) -> bool {
     const ARCHIVES: [&[u8]; 5] =
         [b"\x1f\x8b\x08", b"PK\x03\x04", b"PK\x05\x06", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
@@ -13,7 +13,7 @@ pub fn is_compressed_media(data: &[u8]) -> bool {
     }
 }
 
-/// The media type of images, audio and video by their magic, or `None`.
+/// The media type of images, audio and video by their magic number, or `None`.
 pub fn mime(data: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 11] = [
         (b"\xff\xd8\xff", "image/jpeg"),
@@ -68,20 +68,21 @@ fn matroska(data: &[u8]) -> Option<&'static str> {
     if !data.starts_with(b"\x1a\x45\xdf\xa3") {
         return None;
     }
-    // The document type is in the first header.
+    // The first header contains the document type.
     let header = data.get(..data.len().min(64))?;
     let webm = memchr::memmem::find(header, b"webm").is_some();
     Some(if webm { "video/webm" } else { "video/x-matroska" })
 }
 
-/// "BM" alone is too weak: the reserved field and the size of the second header have to fit too.
+/// Whether this is a BMP: "BM" alone is too weak, so the reserved field and the size of the second header must also
+/// fit.
 fn is_bmp(data: &[u8]) -> bool {
     data.starts_with(b"BM")
         && data.get(6..10) == Some(&[0; 4])
         && matches!(data.get(14..18), Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]))
 }
 
-/// A frame header of MPEG audio layer III whose bit rate and sampling rate exist.
+/// Whether this is a frame header of MPEG audio layer III with a valid bit rate and sampling rate.
 fn is_mpeg_audio(data: &[u8]) -> bool {
     let &[0xff, version, rates, ..] = data else {
         return false;

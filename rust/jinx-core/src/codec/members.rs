@@ -1,4 +1,4 @@
-//! The loop of all block decoders: one member after the other, with a strict end.
+//! The loop of all block decoders: one member after another, with a strict end.
 
 use crate::error::{Cause, Error, Result};
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -7,28 +7,28 @@ use std::io::{self, BufRead, ErrorKind, Read};
 pub(super) struct StepResult {
     pub read: usize,
     pub written: usize,
-    /// The member is complete and all its output delivered.
+    /// Whether the member is complete, and all its output was delivered.
     pub ended: bool,
 }
 
 /// A decoder that turns slices into slices.
 pub(super) trait Step {
-    /// For messages.
+    /// The codec's name in messages.
     const NAME: &'static str;
-    /// Whether a file may hold several members.
+    /// Whether a file may contain several members.
     const MULTI: bool = true;
     /// Whether zero bytes may follow a member.
     const ZERO_PADDED: bool = false;
 
-    /// Whether a member can start with `prefix` (at least one byte, perhaps fewer than the magic has).
+    /// Whether a member can start with `prefix`, which has at least one byte but maybe fewer than the magic number.
     fn starts(&self, prefix: &[u8]) -> bool;
     /// Prepares for the next member.
     fn restart(&mut self) -> Result<()>;
-    /// `last` says that no input follows; then `input` is empty.
+    /// One step; `last` means that no more input follows, and `input` may then be empty.
     fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<StepResult>;
 }
 
-/// Calls without progress after which a decoder counts as stuck; working ones need one or two.
+/// The number of calls without progress after which a decoder counts as stuck; working decoders need one or two.
 const MAX_IDLE_STEPS: u32 = 16;
 
 /// Reads the decoded bytes of all members in `source`.
@@ -151,7 +151,7 @@ pub(super) fn io_error(error: Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Whether `prefix` begins with `magic`, or is the beginning of it.
+/// Whether `prefix` begins with `magic`, or `magic` with `prefix`.
 pub(super) fn agrees(prefix: &[u8], magic: &[u8]) -> bool {
     prefix.iter().zip(magic).all(|(a, b)| a == b)
 }

@@ -37,9 +37,9 @@ pub enum Codec {
     Gzip,
     Brotli,
     Bzip2,
-    /// The frame format, not the raw block.
+    /// The frame format, not raw blocks.
     Lz4,
-    /// The `.xz` container under the name JINX 1.0 gave it, or the older `.lzma` container.
+    /// The `.xz` container, under its JINX 1.0 name; or the older `.lzma` container.
     Lzma,
     Xz,
     /// The framed stream format; raw blocks have [`decode_snappy_raw`].
@@ -79,7 +79,7 @@ impl Codec {
         }
     }
 
-    /// A command-line name, `pigz`, or a suffix.
+    /// The codec for a command-line name, `pigz`, or a suffix.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "pigz" => Some(Self::Gzip),
@@ -100,7 +100,7 @@ pub fn decode(codec: Codec, input: &[u8], max: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// The decoded length, if the headers state it and the blocks can hold it.
+/// The decoded length, if the headers state it and the blocks can contain it.
 ///
 /// `None` is not an error: the length is unknown, or the input is damaged and [`decode`] will fail. The length may be
 /// 128 KiB for each 4 bytes of input (zstd), so compare it with a cap before reserving memory.
@@ -112,7 +112,7 @@ pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
     }
 }
 
-/// Decodes `input` straight into `out`, which it must fill exactly.
+/// Decodes `input` directly into `out`, which it must fill exactly.
 ///
 /// # Errors
 /// The errors of [`decode`], and `Corrupt` when the decoded length is not `out.len()`; the content of `out`
@@ -128,10 +128,10 @@ pub fn decode_into<'o>(codec: Codec, input: &[u8], out: UninitSlice<'o>) -> Resu
     }
 }
 
-/// A guess at the decoded length, good enough for a first reservation that is capped anyway.
+/// An estimate of the decoded length, good enough for a first reservation, which is limited anyway.
 fn size_hint(codec: Codec, input: &[u8]) -> Option<u64> {
     match codec {
-        // The last member's length modulo 2^32.
+        // The length of the last member modulo 2^32.
         Codec::Gzip => input.last_chunk::<4>().map(|tail| u64::from(u32::from_le_bytes(*tail))),
         _ => declared_len(codec, input),
     }

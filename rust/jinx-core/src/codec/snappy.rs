@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use snap::raw::{Decoder, decompress_len};
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// No element of a raw block yields more than 64 bytes, so a larger claim is false.
+/// An element of a raw block yields at most 64 bytes, so a larger claim is false.
 const MAX_RATIO: u64 = 64;
 
 /// Decodes one raw block (no frames) of at most `max` bytes.

@@ -1,4 +1,4 @@
-//! Streaming: decoding readers for whole files, and the two codecs that files are written with.
+//! Streaming: readers that decode whole files, and the two codecs with which files are written.
 
 use super::Codec;
 use super::brotli::BrotliStep;
@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Compressed bytes that are read from the file at once.
+/// The number of compressed bytes that are read from the file at once.
 const READ_BYTES: usize = 256 << 10;
 const DEFAULT_ZSTD_LEVEL: i32 = 3;
 const DEFAULT_GZIP_LEVEL: i32 = 6;
@@ -48,7 +48,7 @@ pub enum Writer<W: Write> {
     Gzip(Box<GzEncoder<W>>),
 }
 
-/// Compresses what is written, with zstd (level 3) or gzip (level 6) unless `level` says otherwise.
+/// Compresses what is written with zstd (level 3) or gzip (level 6), unless `level` is given.
 ///
 /// # Errors
 /// `Invalid` for another codec or a level that the codec does not have.
@@ -71,7 +71,7 @@ pub fn writer<W: Write + Send>(codec: Codec, level: Option<i32>, target: W) -> R
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the end of the compressed data and returns the target, not flushed.
+    /// Writes the end of the compressed data, and returns the target without flushing it.
     ///
     /// # Errors
     /// The errors of writing to the target.
@@ -99,7 +99,7 @@ impl<W: Write> Write for Writer<W> {
     }
 }
 
-/// The codec of a file by its first bytes (10 are enough); brotli and `.lzma` have no magic.
+/// The codec of a file by its first bytes (10 are enough); brotli and `.lzma` have no magic number.
 pub fn sniff(first: &[u8]) -> Option<Codec> {
     const MAGICS: [(&[u8], Codec); 6] = [
         (b"\x28\xb5\x2f\xfd", Codec::Zstd),
@@ -107,7 +107,7 @@ pub fn sniff(first: &[u8]) -> Option<Codec> {
         (b"\x04\x22\x4d\x18", Codec::Lz4),
         (b"\xfd7zXZ\0", Codec::Xz),
         (b"\xff\x06\0\0sNaPpY", Codec::Snappy),
-        // A skippable frame: lz4 has them too, but only zstd's seekable and pzstd files begin with one.
+        // A skippable frame. lz4 has them too, but only zstd files (seekable, or from pzstd) begin with one.
         (b"\x50\x2a\x4d\x18", Codec::Zstd),
     ];
     let bzip2 = matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', ..]);

@@ -1,4 +1,4 @@
-//! Bytes as text inside a JSON string, read exactly as Python's standard library reads them.
+//! Bytes as text inside a JSON string, read exactly like Python's standard library does.
 
 use super::{ascii85, hex, reserve, too_long};
 use crate::checked_math::to_u64;
@@ -13,7 +13,7 @@ pub enum TextEncoding {
 }
 
 impl TextEncoding {
-    /// A footer's `encoding`, or Python's longer name.
+    /// The encoding for a footer's `encoding`, or for Python's longer name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "a85" | "ascii85" => Some(Self::Ascii85),
@@ -45,14 +45,14 @@ impl TextEncoding {
     }
 }
 
-/// Characters of the base64 text of `n` bytes, padding included.
+/// The number of characters in the base64 text of `n` bytes, including padding.
 pub fn base64_len(n: usize) -> usize {
     n.div_ceil(3).saturating_mul(4)
 }
 
 /// Appends the base64 text of `data`, standard alphabet with padding.
 pub fn push_base64(out: &mut Vec<u8>, data: &[u8]) {
-    // The encoder itself reserves exactly, which would make many small appends quadratic.
+    // The encoder itself reserves exactly as much as it needs, which would make many small appends quadratic.
     out.reserve(base64_len(data.len()));
     base64_simd::STANDARD.encode_append(data, out);
 }
@@ -83,7 +83,7 @@ const BASE64_VALUES: [u8; 256] = {
     table
 };
 
-/// Python's non-strict rules: foreign characters are skipped, and so is everything after complete padding.
+/// Python's lenient rules: foreign characters are skipped, and so is everything after complete padding.
 fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
     if let Some(at) = text.iter().position(|byte| !byte.is_ascii()) {
         return Err(Error::corrupt("base64 text holds a character that is not ASCII").at_byte(to_u64(at)));
@@ -129,7 +129,7 @@ fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// Whether `text` is base64 as RFC 4648 defines it: the alphabet, whole groups, padding only at the end.
+/// Whether `text` is base64 as defined in RFC 4648: only the alphabet, whole groups, padding only at the end.
 pub fn is_strict_base64(text: &[u8]) -> bool {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let body = &text[..text.len() - padding];

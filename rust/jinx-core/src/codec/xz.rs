@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"\xfd7zXZ\0";
 
 pub(super) struct XzStep {
     stream: Stream,
-    /// The first member may be a `.lzma` file, which has no magic.
+    /// Whether the first member may be a `.lzma` file, which has no magic number.
     legacy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! zstd, the codec that JINX writes: each thread keeps its contexts.
+//! zstd, the codec that JINX writes; each thread keeps its contexts.
 
 use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Step, StepResult};
@@ -14,9 +14,9 @@ use zstd::zstd_safe::{
     max_c_level, min_c_level,
 };
 
-/// A context that grew past this (a large window) is not kept for the thread's next value.
+/// A context that has grown past this size (for a large window) is not kept for the thread's next value.
 const MAX_KEPT_CONTEXT_BYTES: usize = 8 << 20;
-/// Longer values are decoded piece by piece, so that the program can interrupt it.
+/// Longer values are decoded piece by piece, so that decoding can be interrupted.
 const MAX_AT_ONCE_BYTES: usize = 64 << 20;
 
 thread_local! {
@@ -30,7 +30,7 @@ fn new_context() -> Result<DCtx<'static>> {
 }
 
 fn take_context() -> Result<DCtx<'static>> {
-    // Take the context out, and do not put it back after an error: no state survives a bad frame.
+    // Take the context, and put it back only after success: no state may survive a bad frame.
     match CONTEXT.with(RefCell::take) {
         Some(context) => Ok(context),
         None => new_context(),
@@ -77,13 +77,13 @@ pub(super) fn decode_into<'o>(input: &[u8], mut out: UninitSlice<'o>) -> Result<
             return out.written().ok_or_else(|| Error::corrupt("the zstd frame does not match its header"));
         }
     }
-    // The slower decoder reports exactly what is wrong, and can be interrupted.
+    // The slower decoder reports the exact error, and can be interrupted.
     let out = out.cleared();
     read_exactly(Members::new(ZstdStep::new()?, input), out)?;
     Ok(out)
 }
 
-/// Streaming decoder; the window is capped by [`MAX_ZSTD_WINDOW_LOG`].
+/// A streaming decoder; its window is limited by [`MAX_ZSTD_WINDOW_LOG`].
 pub(super) struct ZstdStep {
     context: DCtx<'static>,
 }
@@ -107,7 +107,7 @@ impl Step for ZstdStep {
     }
 
     fn restart(&mut self) -> Result<()> {
-        // A finished frame leaves the context ready for the next one.
+        // After a complete frame, the context is ready for the next one.
         Ok(())
     }
 
@@ -134,7 +134,7 @@ fn decode_error(code: usize) -> Error {
     }
 }
 
-/// A reused encoder. Frames carry their content size and no checksum; equal input gives equal bytes.
+/// An encoder that is reused. Frames carry their content size and no checksum; equal input gives equal bytes.
 pub struct Compressor {
     context: CCtx<'static>,
 }
@@ -157,7 +157,7 @@ impl Compressor {
         Ok(Self { context })
     }
 
-    /// One frame of all of `input`.
+    /// Compresses all of `input` into one frame.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory.
@@ -167,7 +167,7 @@ impl Compressor {
         Ok(out)
     }
 
-    /// Like [`Self::compress`], replacing what `out` holds and keeping its memory.
+    /// Like [`Self::compress`], but replaces the content of `out` and keeps its memory.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory.

@@ -1,4 +1,4 @@
-//! Ends and sizes of zstd frames, from their headers alone.
+//! The end and size of zstd frames, from their headers only.
 
 use crate::checked_math::to_u64;
 
@@ -7,14 +7,14 @@ const SKIPPABLE: u32 = 0x184D_2A50;
 const MAX_BLOCK_BYTES: u64 = 128 << 10;
 
 struct FrameHeader {
-    /// Encoded bytes, magic and checksum included.
+    /// The number of encoded bytes, including magic number and checksum.
     len: usize,
     content: Option<u64>,
-    /// The most that the frame's blocks can decode to.
+    /// The maximum number of bytes to which the frame's blocks can decode.
     bound: u64,
 }
 
-/// Whether a zstd frame, skippable ones included, can start with `prefix`.
+/// Whether a zstd frame, possibly a skippable one, can start with `prefix`.
 pub(super) fn starts(prefix: &[u8]) -> bool {
     let agrees = |magic: [u8; 4]| prefix.iter().zip(magic).all(|(&a, b)| a == b);
     let skippable = match prefix.split_first() {
@@ -26,7 +26,7 @@ pub(super) fn starts(prefix: &[u8]) -> bool {
     skippable || agrees(MAGIC.to_le_bytes())
 }
 
-/// The sum of the frames' content sizes, if each has one that its blocks can hold and they cover all of `input`.
+/// The sum of the frames' content sizes, if each has one that its blocks can contain, and they cover all of `input`.
 pub(super) fn declared_len(mut input: &[u8]) -> Option<u64> {
     if input.is_empty() {
         return None;

@@ -1,18 +1,18 @@
-//! The user's choice of how files are read.
+//! How files are read, as chosen by the user.
 
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 
-/// The environment variable that decides what [`Access::Auto`] does.
+/// The environment variable that determines what [`Access::Auto`] does.
 pub(crate) const ACCESS_VARIABLE: &str = "JINX_IO";
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Maps files on local file systems; positioned reads elsewhere and where mapping fails.
+    /// Maps files on local file systems; uses positioned reads elsewhere, and if mapping fails.
     #[default]
     Auto,
-    /// Maps the file or fails.
+    /// Maps the file, or fails.
     Mmap,
     /// Positioned reads only: safe even if another process shrinks the file.
     Pread,

@@ -1,4 +1,4 @@
-//! Adds shards to a published directory: one writer at a time. Shards that a dead writer added are removed.
+//! Adds shards to a published directory, one writer at a time. Shards that a dead writer added are removed.
 //!
 //! ```text
 //! .NAME.tmp.lock    held from begin to the end, the same as for replacing; lists the shards that are being added
@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// At most this much of a list of added shards is read: 50,000 names.
+/// The maximum number of bytes read from a list of added shards: 50,000 names.
 const MAX_LIST_BYTES: u64 = 1 << 20;
 
 /// Adds shards to a directory; dropping it without [`DirectoryAppend::keep`] removes them.
@@ -56,7 +56,7 @@ impl DirectoryAppend {
         Ok(Self { ops, directory: paths.target, added: Vec::new(), lock })
     }
 
-    /// How files in the directory are made.
+    /// The operations with which files in the directory are made.
     pub fn ops(&self) -> &Arc<dyn FileOps> {
         &self.ops
     }
@@ -66,7 +66,7 @@ impl DirectoryAppend {
         &self.directory
     }
 
-    /// Call this before creating the main file `name`.
+    /// Records a main file; call this before creating the file `name`.
     pub fn add(&mut self, name: &str) -> Result<()> {
         let noted = writeln!(self.lock.file_mut(), "{name}");
         noted.map_err(|error| Error::io(self.lock.path(), &error))?;
@@ -74,12 +74,13 @@ impl DirectoryAppend {
         Ok(())
     }
 
-    /// Makes the names of the added files durable: a manifest must not list files that a power cut would remove.
+    /// Makes the names of the added files durable, because a manifest must not list files that a power cut would
+    /// remove.
     pub fn sync(&self) -> Result<()> {
         self.ops.sync_directory(&self.directory).map_err(|error| Error::io(&self.directory, &error))
     }
 
-    /// Keeps the added shards, which are now in the manifest.
+    /// Keeps the added shards, which the manifest lists now.
     pub fn keep(mut self) {
         self.added.clear();
     }
@@ -89,7 +90,7 @@ impl Drop for DirectoryAppend {
     fn drop(&mut self) {
         if self.lock.is_own_process() {
             for name in &self.added {
-                // No manifest lists these leftovers: they only cost space.
+                // Leftovers that no manifest lists only cost space.
                 let _ = remove_files(&*self.ops, &shard_files(&self.directory, name));
             }
         }
@@ -106,7 +107,7 @@ fn remove_files(ops: &dyn FileOps, files: &[PathBuf]) -> Result<()> {
     files.iter().try_for_each(|path| if_there(ops.remove(path)).map_err(|error| Error::io(path, &error)))
 }
 
-/// Removes the shards that a dead writer listed in its lock and the manifest does not list. Only under the lock.
+/// Removes the shards that a dead writer listed in its lock, except those in the manifest. Only under the lock.
 pub(crate) fn remove_unlisted(
     ops: &dyn FileOps,
     directory: &Path,
@@ -118,7 +119,7 @@ pub(crate) fn remove_unlisted(
     let mut text = vec![0; to_usize(length, "a length")?];
     lock.file().read_exact_at(&mut text, 0).map_err(|error| failed(&error))?;
     let text = String::from_utf8_lossy(&text);
-    // Without a readable manifest, nobody knows which shards count.
+    // Without a readable manifest, it is unknown which shards count.
     let Some(listed) = identity.listed(directory).filter(|_| !text.is_empty()) else {
         return Ok(Vec::new());
     };
@@ -134,7 +135,7 @@ pub(crate) fn remove_unlisted(
     Ok(removed)
 }
 
-/// `shard-DIGITS.jinx`: no other names are ever added.
+/// Whether a name is `shard-DIGITS.jinx`; no other names are ever added.
 fn is_shard(name: &str) -> bool {
     let number = name.strip_prefix("shard-").and_then(|rest| rest.strip_suffix(".jinx"));
     number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Bytes that do not change, read at offsets: the base of every reader of a dataset's files.
+//! Unchanging bytes that are read at offsets: the basis of all readers of a dataset's files.
 
 use super::{Identity, UninitSlice};
 use crate::checked_math::to_u64;
@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::fs::Metadata;
 use std::ops::Range;
 
-/// A file of this machine, or an object in a store.
+/// A local file, or an object in a store.
 ///
 /// Any thread may call any method, and waits until the bytes have arrived. Ranges lie inside: [`super::Source`], which
 /// owns the bytes' name, checks them and names the file in errors.
@@ -20,10 +20,10 @@ pub trait Blocks: Debug + Send + Sync {
         self.len() == 0
     }
 
-    /// The opened state. All reads return bytes of this state, or an error.
+    /// The version that was opened. All reads return bytes of this state, or an error.
     fn version(&self) -> Version;
 
-    /// Fails if the name leads to another state now.
+    /// Fails if the name now leads to another version.
     ///
     /// # Errors
     /// `Mismatch`; `Io` when it cannot be looked at.
@@ -42,7 +42,7 @@ pub trait Blocks: Debug + Send + Sync {
     /// The errors of [`Blocks::read`].
     fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// Like [`Blocks::read`], into memory of the caller's: a value goes straight into its final object.
+    /// Like [`Blocks::read`], but into the caller's memory, so that a value goes directly into its final object.
     ///
     /// # Errors
     /// The errors of [`Blocks::read`].
@@ -51,7 +51,7 @@ pub trait Blocks: Debug + Send + Sync {
         out.copied(&bytes).ok_or_else(|| Error::truncated("fewer bytes than were asked for"))
     }
 
-    /// Like [`Blocks::read`], in memory that nothing else refers to.
+    /// Like [`Blocks::read`], but in memory to which nothing else refers.
     ///
     /// # Errors
     /// The errors of [`Blocks::read`].
@@ -62,35 +62,35 @@ pub trait Blocks: Debug + Send + Sync {
     /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
     fn is_cached(&self, offset: u64) -> bool;
 
-    /// These ranges will be read soon: they may be fetched now, in larger pieces if they are dense. This neither waits nor
-    /// fails.
+    /// Announces ranges that will be read soon, so that they can be fetched now; in larger pieces if they are dense.
+    /// This neither waits nor fails.
     fn will_need(&self, ranges: &[Range<u64>], density: Density);
 
-    /// Whether more than what is used is read from the disk, where bytes are mapped into memory: `false` is for those who say
-    /// with [`Blocks::will_need`] what they need.
+    /// Sets whether more than what is used is read from the disk, if bytes are mapped into memory: `false` is for those
+    /// who say with [`Blocks::will_need`] what they need.
     fn set_read_ahead(&self, _is_on: bool) {}
 
-    /// The bytes of a range do not match a checksum: copies of them that are kept must not be used again.
+    /// Drops kept copies of a range that does not match its checksum.
     fn forget(&self, _range: Range<u64>) {}
 
     /// All bytes, if they are mapped into memory.
     fn as_mapped(&self) -> Option<Bytes>;
 }
 
-/// Whether most of the bytes around some ranges will be read too.
+/// Whether most of the bytes around some ranges will also be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Density {
-    /// As far as is known, most will not be read.
+    /// Most will not be read, as far as is known.
     Sparse,
     /// Most will be read soon.
     Dense,
 }
 
-/// Identifies a state of some bytes.
+/// Identifies a version of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Version {
     File(Identity),
-    /// The tag that a store gives to each state of an object.
+    /// The tag that a store gives to each version of an object.
     Tag(String),
 }
 

@@ -1,4 +1,4 @@
-//! Keeps writers away from a dataset that is about to be renamed.
+//! Keeps writers away from a dataset that will be renamed.
 
 use super::append::remove_unlisted;
 use super::directory_contents::Contents;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A pair that no writer of ours replaces until this is dropped.
+/// A pair that none of our writers replaces until this is dropped.
 pub struct PairLock {
     ops: Arc<dyn FileOps>,
     paths: PairPaths,
@@ -50,7 +50,7 @@ impl PairLock {
             if look(path).map_err(failed)?.is_some() {
                 if_there(self.ops.remove(path)).map_err(failed)?;
             }
-            // The order must also hold after a power cut.
+            // The order must survive a power cut.
             let directory = path.parent().unwrap_or(Path::new("/"));
             self.ops.sync_directory(directory).map_err(|error| Error::io(directory, &error))?;
         }
@@ -58,7 +58,7 @@ impl PairLock {
     }
 }
 
-/// A directory of shards that no writer of ours replaces or extends until this is dropped.
+/// A directory of shards that none of our writers replaces or extends until this is dropped.
 pub struct DirectoryLock {
     ops: Arc<dyn FileOps>,
     paths: DirectoryPaths,
@@ -93,7 +93,7 @@ impl DirectoryLock {
         self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))?;
         let removed = remove_dataset(&*self.ops, work, Contents::Pairs);
         if removed.is_err() {
-            // Files that appeared in it meanwhile are foreign.
+            // Files that have appeared in it since then are not ours.
             self.lock.clear()?;
         }
         removed

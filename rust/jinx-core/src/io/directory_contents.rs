@@ -8,16 +8,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A kind of directory dataset, by its files: no other file is ever removed.
+/// A kind of directory dataset, by its files; no other files are ever removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// `jinx.json`, `shard-*` with `.jinx`, `.binx` or `.jinx.json`, and our hidden temporaries.
+    /// `jinx.json`, `shard-*` with `.jinx`, `.binx` or `.jinx.json`, and our hidden temporary files.
     Jinx,
     /// `index.json` and `shard.*.mds*`.
     Mds,
-    /// `jinx.json` and pairs of any names: what a copy of a directory may hold.
+    /// `jinx.json` and pairs with any names, as a copied directory may contain.
     Pairs,
-    /// Like `Pairs` for a directory that is replaced; during writing, files and directories of any names.
+    /// Like `Pairs` for a directory that is replaced; while writing, files and directories with any names.
     Anything,
 }
 
@@ -62,7 +62,7 @@ impl Contents {
         listed.map_err(|foreign| not_only_ours(directory, &foreign))
     }
 
-    /// Whether a directory holds files of one kind of dataset, at least one and no others.
+    /// Whether a directory contains files of one kind of dataset: at least one, and no others.
     pub(crate) fn of_any_kind(directory: &Path) -> bool {
         [Self::Jinx, Self::Mds]
             .iter()

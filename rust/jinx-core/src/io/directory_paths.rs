@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
 
-/// Every path that publishing one directory touches.
+/// Every path that is touched when one directory is published.
 pub(crate) struct DirectoryPaths {
     pub parent: PathBuf,
     pub target: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct DirectoryPaths {
 impl DirectoryPaths {
     pub(crate) fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a directory, usually on a larger disk, is followed: its target is replaced.
+        // Follow a link to a directory, which is usually on a larger disk: its target is replaced.
         let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
         let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
         match (whole.parent(), whole.file_name()) {
@@ -55,7 +55,7 @@ impl DirectoryPaths {
     }
 }
 
-/// Removes a directory file by file, if it holds nothing but a dataset. Only under the lock.
+/// Removes a directory file by file, if it contains nothing but a dataset. Only under the lock.
 pub(crate) fn remove_dataset(ops: &dyn FileOps, directory: &Path, contents: Contents) -> Result<()> {
     let failed = |error: io::Error| Error::io(directory, &error);
     if look(directory).map_err(failed)?.is_none() {
@@ -72,7 +72,7 @@ pub(crate) fn remove_dataset(ops: &dyn FileOps, directory: &Path, contents: Cont
     }
 }
 
-/// Removes the work directory of a dead writer whose lock says that it may hold anything; says whether it did.
+/// Removes the work directory of a dead writer whose lock says that it may contain anything; returns whether it did.
 pub(crate) fn remove_marked_work(ops: &dyn FileOps, paths: &DirectoryPaths, lock: &Lock) -> Result<bool> {
     let failed = |error: io::Error| Error::io(&paths.work, &error);
     if !lock.has_content()? || look(&paths.work).map_err(failed)?.is_none() {

@@ -1,4 +1,4 @@
-//! The file-system calls that change a directory, behind a trait, so that tests can record them and fail the N-th.
+//! The file-system calls that change a directory, behind a trait, so that tests can record them and make the N-th fail.
 //!
 //! Everything outside this file changes directories through it.
 
@@ -30,12 +30,12 @@ pub enum Call<'a> {
 }
 
 pub trait FileOps: Send + Sync {
-    /// Called before every operation; an error replaces it.
+    /// Called before every operation; if it returns an error, the operation does not run.
     fn permit(&self, _call: Call<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// Opens for reading and writing, creates an empty file if there is none, follows no link.
+    /// Opens a file for reading and writing, and creates an empty one if there is none; does not follow links.
     fn open_lockable(&self, path: &Path) -> io::Result<File> {
         self.permit(Call::OpenLockable(path))?;
         open(path, OFlags::CREATE)
@@ -47,7 +47,7 @@ pub trait FileOps: Send + Sync {
         open(path, OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// Creates a file, or empties the one that is there. Follows links; a pipe or a device works too.
+    /// Creates a file, or empties an existing one. Follows links; a pipe or a device works too.
     fn open_empty(&self, path: &Path) -> io::Result<File> {
         self.permit(Call::OpenEmpty(path))?;
         again(|| File::create(path))
@@ -63,13 +63,13 @@ pub trait FileOps: Send + Sync {
         again(|| fs::create_dir(path))
     }
 
-    /// Creates a directory that only its owner may enter.
+    /// Creates a directory that only its owner can enter.
     fn create_private_directory(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::CreateDirectory(path))?;
         again(|| DirBuilder::new().mode(0o700).create(path))
     }
 
-    /// Creates a directory and those around it, as far as they are missing.
+    /// Creates a directory and its missing parents.
     fn create_directories(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::CreateDirectory(path))?;
         again(|| fs::create_dir_all(path))
@@ -94,7 +94,8 @@ pub trait FileOps: Send + Sync {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::SyncDirectory(path))?;
         match File::open(path)?.sync_all() {
-            // Some network and user-space file systems cannot sync a directory; they order its changes themselves.
+            // Some network and user-space file systems cannot sync a directory; they keep its changes in order
+            // themselves.
             Err(error) if is_unsupported(&error) => Ok(()),
             done => done,
         }
@@ -105,7 +106,7 @@ pub trait FileOps: Send + Sync {
         again(|| fs::hard_link(from, to))
     }
 
-    /// Makes a symbolic link `path` that holds `to`.
+    /// Creates a symbolic link at `path` to `to`.
     fn symlink(&self, to: &Path, path: &Path) -> io::Result<()> {
         self.permit(Call::Symlink(to, path))?;
         again(|| std::os::unix::fs::symlink(to, path))
@@ -138,14 +139,14 @@ pub trait FileOps: Send + Sync {
         again(|| fs::remove_dir(path))
     }
 
-    /// Removes a directory with all that is in it.
+    /// Removes a directory with everything in it.
     fn remove_tree(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::RemoveTree(path))?;
         again(|| fs::remove_dir_all(path))
     }
 }
 
-/// The operating system, behind a function that is asked before every call.
+/// The operating system, behind a function that is called before every operation.
 impl<F: Fn(Call<'_>) -> io::Result<()> + Send + Sync> FileOps for F {
     fn permit(&self, call: Call<'_>) -> io::Result<()> {
         self(call)
@@ -159,13 +160,13 @@ pub struct RealOps;
 impl FileOps for RealOps {}
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // 0666: the kernel applies the umask.
+    // 0666: the kernel removes the bits of the umask.
     let mode = Mode::from_raw_mode(0o666);
     let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())
 }
 
-/// Network file systems return EINTR when a signal arrives, even from calls that local ones complete.
+/// Network file systems may return EINTR when a signal arrives, even from calls that local file systems complete.
 fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -175,12 +176,12 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The file system does not support the call: EINVAL, ENOSYS or EOPNOTSUPP.
+/// Whether the file system does not support the call: EINVAL, ENOSYS or EOPNOTSUPP.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// Also succeeds when there is nothing to remove.
+/// Treats a missing file as success, because there is nothing to remove.
 pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -188,7 +189,7 @@ pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The metadata of `path`, links not followed; `None` if nothing is there.
+/// The metadata of `path`, without following links; `None` if nothing is there.
 pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -197,7 +198,7 @@ pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Whether two names, or a name and an open file, are of one inode.
+/// Whether two names, or a name and an open file, have the same inode.
 pub(crate) fn is_same(left: &Metadata, right: &Metadata) -> bool {
     left.dev() == right.dev() && left.ino() == right.ino()
 }

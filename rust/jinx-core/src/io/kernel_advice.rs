@@ -3,29 +3,29 @@
 use std::fs::File;
 use std::ops::Range;
 
-/// The largest range that Linux takes as a whole in one piece of advice is the read-ahead of the disk; it ignores the rest.
+/// The largest range in one piece of advice that Linux uses completely: the disk's read-ahead; it ignores the rest.
 /// This is the usual read-ahead.
 #[cfg(target_os = "linux")]
 const ADVICE_BYTES: u64 = 128 << 10;
 
-/// These bytes of a file will be read soon: the system may begin to read them. It need not.
+/// Announces that these bytes of a file will be read soon, so that the system may begin to read them. It need not.
 #[cfg(target_os = "linux")]
 pub fn expect_reads(file: &File, range: Range<u64>) {
     let mut start = range.start;
     while start < range.end {
         let length = ADVICE_BYTES.min(range.end - start);
-        // Without the advice, reading takes longer but gives the same result.
+        // If the advice fails, reading takes longer but gives the same result.
         let _ =
             rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
         start += length;
     }
 }
 
-/// These bytes of a file will be read soon. Does nothing: this system takes no such advice.
+/// Announces that these bytes of a file will be read soon. Does nothing: this system takes no such advice.
 #[cfg(not(target_os = "linux"))]
 pub fn expect_reads(_: &File, _: Range<u64>) {}
 
-/// Whether the byte at `offset` is in the page cache; `false` where the system does not say.
+/// Whether the byte at `offset` is in the page cache; `false` if the system does not say.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_cached(file: &File, offset: u64) -> bool {
     let mut byte = [0];
@@ -39,13 +39,14 @@ pub(crate) fn is_cached(_: &File, _: u64) -> bool {
     true
 }
 
-/// The first `length` bytes of a file will be written, in any order: the system may reserve room for them in one stretch.
+/// Announces that the first `length` bytes of a file will be written, in any order: the system may reserve contiguous
+/// space.
 #[cfg(target_os = "linux")]
 pub fn expect_writes(file: &File, length: u64) {
-    // A failure is ignored: the file is only scattered over the disk.
+    // A failure does no harm: the file may only be fragmented.
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length);
 }
 
-/// The first `length` bytes of a file will be written. Does nothing: this system takes no such advice.
+/// Announces that the first `length` bytes of a file will be written. Does nothing: this system takes no such advice.
 #[cfg(not(target_os = "linux"))]
 pub fn expect_writes(_: &File, _: u64) {}

@@ -1,4 +1,4 @@
-//! Second names of files that may be symbolic links, which must lead to the same file from their new place.
+//! Second names of files that may be symbolic links, which must still lead to the same file from their new location.
 
 use super::fs_calls::{FileOps, if_there, look};
 use super::pair_names::hidden;
@@ -20,7 +20,7 @@ pub fn is_refused_link(error: &io::Error) -> bool {
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)
 }
 
-/// Renames a file, also over another one; a symbolic link leads to the same file afterwards.
+/// Renames a file, replacing an existing one; a symbolic link still leads to the same file afterwards.
 pub fn rename_file(ops: &dyn FileOps, file: &Path, name: &Path) -> io::Result<()> {
     if !is_link(file)? {
         return ops.rename(file, name);
@@ -41,13 +41,13 @@ fn is_link(file: &Path) -> io::Result<bool> {
     Ok(look(file)?.is_some_and(|metadata| metadata.is_symlink()))
 }
 
-/// The target that a link at `name` needs to point to the same file as `link`.
+/// The target with which a link at `name` leads to the same file as `link`.
 fn leading_to_the_same(link: &Path, name: &Path) -> io::Result<PathBuf> {
     let to = fs::read_link(link)?;
     if to.is_absolute() {
         return Ok(to);
     }
-    // Directories in the path may be links too, and `..` leads out of their targets.
+    // Directories in the path may also be links, and `..` leads from their targets.
     let [from, here] = [link, name].map(|path| path.parent().unwrap_or(Path::new("/")).canonicalize());
     let (from, here) = (from?, here?);
     let common = from.components().zip(here.components()).take_while(|(one, other)| one == other).count();

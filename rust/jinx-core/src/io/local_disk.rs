@@ -2,17 +2,17 @@
 
 use std::fs::File;
 
-/// True when the file system is known to be remote or in user space, where a map may stall, fail late or go stale.
+/// True if the file system is known to be remote or in user space, where a memory map may stall, fail late or go stale.
 #[cfg(target_os = "linux")]
 pub fn is_remote(file: &File) -> bool {
-    // The type's width differs between platforms; the magic number is its low 32 bits on all of them.
+    // The width of the type differs between platforms; on all of them, the low 32 bits are the magic number.
     rustix::fs::fstatfs(file)
         .ok()
         .and_then(|stat| stat.f_type.to_le_bytes().first_chunk::<4>().copied())
         .is_some_and(|low| is_remote_magic(u32::from_le_bytes(low)))
 }
 
-/// True when the file system does not carry the `MNT_LOCAL` flag.
+/// True if the file system does not have the `MNT_LOCAL` flag.
 #[cfg(target_os = "macos")]
 pub fn is_remote(file: &File) -> bool {
     const MNT_LOCAL: u32 = 0x1000;
@@ -24,7 +24,7 @@ pub fn is_remote(_file: &File) -> bool {
     false
 }
 
-/// Magic numbers from statfs(2) and the file systems' own headers.
+/// Magic numbers from statfs(2), and from the headers of the file systems.
 #[cfg(target_os = "linux")]
 fn is_remote_magic(magic: u32) -> bool {
     matches!(

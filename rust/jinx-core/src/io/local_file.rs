@@ -1,4 +1,4 @@
-//! A file of this machine.
+//! A local file.
 
 use super::blocks::{Blocks, Density, Version};
 use super::kernel_advice::{expect_reads, is_cached};
@@ -23,14 +23,14 @@ use std::path::PathBuf;
 
 /// The number of bytes read between two checks for an interrupt: about 30 ms from memory.
 const MAX_READ_BYTES: usize = 64 << 20;
-/// The largest gap to read over, because that takes less time than another call.
+/// The largest gap to read over, because reading it takes less time than another call.
 const GAP_BYTES: u64 = 4 << 10;
-/// The maximum number of bytes that are read together.
+/// The maximum number of bytes that are read at once.
 const RUN_BYTES: u64 = 4 << 20;
-/// The largest gap between ranges for which the advice is given in one call.
+/// The largest gap between ranges that one call of advice covers.
 const ADVICE_GAP_BYTES: u64 = 16 << 10;
 
-/// Identifies one state of a file.
+/// Identifies one version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub device: u64,
@@ -59,28 +59,28 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// An open file whose content does not change. It has no position, so threads and forked processes may share it.
+/// An open file with unchanging content. It has no position, so threads and forked processes may share it.
 #[derive(Debug)]
 pub(crate) struct LocalFile {
     handle: Handle,
-    /// The absolute path, which no change of the working directory affects.
+    /// The absolute path, which stays valid if the working directory changes.
     place: PathBuf,
     identity: Identity,
     map: Option<Bytes>,
-    /// The owner of these bytes.
+    /// The mapping that owns these bytes.
     mapping: Option<Map>,
 }
 
-/// How the file is kept: a process has few handles, and a dataset may have thousands of files.
+/// How the file is held: a process has few handles, and a dataset may have thousands of files.
 #[derive(Debug)]
 enum Handle {
     Held(File),
-    /// Opened again for each read.
+    /// The file is opened again for each read.
     Released,
 }
 
 impl Handle {
-    /// Keeps the file open, unless half of the handles this process may have are in use.
+    /// Keeps the file open, unless half of the handles that this process may have are in use.
     fn of(file: File) -> Self {
         let number = u64::try_from(file.as_raw_fd()).unwrap_or_default();
         match max_open_files() {
@@ -96,7 +96,7 @@ impl LocalFile {
     /// # Errors
     /// The errors of [`super::Source::open`].
     pub(crate) fn open(place: PathBuf, access: Access) -> Result<Self> {
-        // Checked before opening, because opening a pipe without a writer blocks forever.
+        // Check before opening, because opening a pipe without a writer blocks forever.
         require_regular(&place.metadata()?)?;
         let file = File::open(&place)?;
         let metadata = file.metadata()?;
@@ -106,8 +106,8 @@ impl LocalFile {
         Ok(Self { handle: Handle::of(file), place, identity: Identity::from(&metadata), map, mapping })
     }
 
-    /// Opens the regular file at an absolute path, unmapped, and keeps its handle: its name may lead nowhere later, and its
-    /// size may change.
+    /// Opens the regular file at an absolute path without mapping it, and keeps its handle: later, its name may lead
+    /// nowhere, and its size may change.
     ///
     /// # Errors
     /// The errors of [`super::Source::open`].
@@ -203,7 +203,7 @@ impl Blocks for LocalFile {
         Ok(parts)
     }
 
-    /// By positioned reads wherever the file is held open: a file that was shrunk is an error, not a signal.
+    /// Uses positioned reads if the file is held open, so that a truncated file causes an error, not a signal.
     ///
     /// That costs little: 47 kB take 7.1 us, against 6.8 us from an untouched map and 4.4 us from a touched one (Linux
     /// 6.18, page cache warm); from a cold disk all three wait for the disk.
@@ -254,7 +254,7 @@ impl Blocks for LocalFile {
                 Err(error) => return Err(Error::from(&io::Error::from(error)).at_byte(at)),
             }
         }
-        // An allocator may give more room than requested; the last read may then return more bytes.
+        // An allocator may reserve more room than requested, and then the last read may return more bytes.
         bytes.truncate(wanted);
         Ok(bytes)
     }
@@ -262,7 +262,7 @@ impl Blocks for LocalFile {
     fn is_cached(&self, offset: u64) -> bool {
         match &self.handle {
             Handle::Held(file) => is_cached(file, offset),
-            // There is no handle to give advice about.
+            // There is no open file to give advice about.
             Handle::Released => true,
         }
     }
@@ -285,14 +285,15 @@ impl Blocks for LocalFile {
     }
 }
 
-/// A file for one read.
+/// A file that is open for one read.
 enum OpenFile<'s> {
     Held(&'s File),
     Own(File),
 }
 
 impl OpenFile<'_> {
-    /// A network file system loses its handles when its server restarts; the name still works.
+    /// Whether the handle may be stale: network file systems lose handles when their server restarts, but the name
+    /// still works.
     fn may_be_stale(&self, error: &io::Error) -> bool {
         matches!(self, Self::Held(_)) && error.kind() == io::ErrorKind::StaleNetworkFileHandle
     }

@@ -1,4 +1,4 @@
-//! One writer at a time: a lockable file under a fixed name, whose lock dies with its process.
+//! Ensures one writer at a time: a lockable file with a fixed name, whose lock ends with its process.
 
 use super::fs_calls::{FileOps, if_there, is_same, look};
 use crate::error::{Cause, Error, Result};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Attempts at a name that other processes create and remove at the same time.
+/// The number of attempts to open a name that other processes create and remove at the same time.
 const ATTEMPTS: usize = 100;
-/// Attempts to wait for a writer that has published and is cleaning up, and the pause between them.
+/// The number of attempts to wait for a writer that has published and is cleaning up, and the pause between them.
 const FINISH_ATTEMPTS: usize = 100;
 const FINISH_PAUSE: Duration = Duration::from_millis(20);
 
@@ -23,32 +23,33 @@ pub(crate) struct Lock {
     file: File,
     path: PathBuf,
     ops: Arc<dyn FileOps>,
-    /// A forked child inherits the descriptor, but the file and its lock stay the parent's.
+    /// The process that owns the lock: a forked child inherits the descriptor, but the file and its lock stay the
+    /// parent's.
     pid: u32,
     published: bool,
 }
 
 impl Lock {
-    /// Creates and locks `path`, empty; `target` is what is being written, for the message.
+    /// Creates and locks `path`, empty; `target` is what is being written, for messages.
     ///
     /// An existing file that can be locked was left by a dead writer; it is emptied and reused.
     pub(crate) fn take(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
         Self::try_take(ops, path)?.ok_or_else(|| held(target))
     }
 
-    /// Like [`Lock::take`]; an existing file keeps its content.
+    /// Like [`Lock::take`], but an existing file keeps its content.
     pub(crate) fn take_kept(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
         Self::try_take_kept(ops, path)?.ok_or_else(|| held(target))
     }
 
-    /// Like [`Lock::take`]; `None` when a living writer holds it.
+    /// Like [`Lock::take`], but returns `None` if a living writer holds it.
     pub(crate) fn try_take(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let lock = Self::try_take_kept(ops, path)?;
         lock.as_ref().map_or(Ok(()), Self::clear)?;
         Ok(lock)
     }
 
-    /// Like [`Lock::try_take`]; an existing file keeps its content.
+    /// Like [`Lock::try_take`], but an existing file keeps its content.
     pub(crate) fn try_take_kept(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let failed = |error: &io::Error| Error::io(path, error);
         for _ in 0..ATTEMPTS {
@@ -69,7 +70,7 @@ impl Lock {
                     return Err(no_lock(path, &error));
                 }
             }
-            // Between opening and locking, the last holder may have renamed or removed the file.
+            // Between opening and locking, the previous holder may have renamed or removed the file.
             let lock = Self {
                 file,
                 path: path.to_owned(),
@@ -81,7 +82,7 @@ impl Lock {
                 continue;
             }
             if metadata.nlink() > 1 {
-                // This inode has another name, which owns the content.
+                // This file now has another name, which owns the content.
                 drop(lock);
                 continue;
             }
@@ -134,12 +135,12 @@ impl Lock {
         &self.path
     }
 
-    /// The file has its final name now: the lock is kept until dropped, and the old name is free.
+    /// Records that the file now has its final name: the lock is kept until dropped, and the old name is free.
     pub(crate) fn set_published(&mut self) {
         self.published = true;
     }
 
-    /// False in a process forked off the one that took the lock.
+    /// False in a process forked from the one that took the lock.
     pub(crate) fn is_own_process(&self) -> bool {
         self.pid == process::id()
     }
@@ -151,17 +152,17 @@ impl Drop for Lock {
             return;
         }
         if !self.published && self.is_ours().unwrap_or(false) {
-            // A file that remains is swept by the next writer and only costs space.
+            // A file that remains only costs space; the next writer removes it.
             let _ = if_there(self.ops.remove(&self.path));
         }
-        // Explicit, because a forked child's copy of the descriptor would keep the lock alive.
+        // Unlock explicitly: a forked child's copy of the descriptor would keep the lock.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
 /// Waits a moment for a writer that has renamed its locked file to `published` and is still cleaning up.
 pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
-    // Opening a pipe would block forever.
+    // Otherwise, opening a pipe would block forever.
     if !published.is_file() {
         return Ok(());
     }
@@ -169,7 +170,7 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
         return Ok(());
     };
     for _ in 0..FINISH_ATTEMPTS {
-        // Without file locks, no writer has one.
+        // If the file system has no locks, no writer holds one.
         if try_flock(&file, FlockOperation::NonBlockingLockShared).unwrap_or(true) {
             return Ok(());
         }
@@ -187,7 +188,7 @@ fn held(target: &Path) -> Error {
     .in_file(target)
 }
 
-/// False when another process holds a lock that conflicts.
+/// False if another process holds a conflicting lock.
 pub(super) fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {
     match rustix::io::retry_on_intr(|| flock(file, operation)) {
         Ok(()) => Ok(true),

@@ -8,10 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maps that exist now.
+/// The number of maps that exist now.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A whole file mapped for reading. A clone is the same map.
+/// A whole file, mapped for reading. A clone is the same map.
 #[derive(Debug, Clone)]
 pub(crate) struct Map(Arc<CountedMap>);
 
@@ -19,30 +19,30 @@ pub(crate) struct Map(Arc<CountedMap>);
 struct CountedMap(Mmap);
 
 impl Map {
-    /// Maps the first `length` bytes; `length` must not be zero and not exceed the file.
+    /// Maps the first `length` bytes, which must not be zero or exceed the file.
     pub(crate) fn new(file: &File, length: usize) -> io::Result<Self> {
-        // SAFETY: the map is private to `Map` and handed out only as `&[u8]` tied to its lifetime, and as `Bytes` that
-        // own the `Map`. What the compiler cannot check is that nobody changes the file meanwhile. Our own writers never
-        // write into or shrink a published file, they publish by rename, which leaves this inode alone. A foreign process
-        // that writes in place can change bytes we see. What is parsed, or becomes text, is copied first: footers, lines,
-        // columns of strings, values. What works on the map itself takes any bytes at any time: hashes, searches
-        // for one byte, numbers (of the index, of columns), each checked again where it is used as a place, the
-        // first bytes of a format, and decompressors, which keep within their input and output whatever they
-        // read. No unchecked conversion relies on a check of bytes in the map. A foreign process that shrinks the
-        // file makes an access after the end a SIGBUS, which ends the process but exposes no memory; `io="pread"`
-        // avoids it.
+        // SAFETY: the map is private to `Map`, and is only handed out as `&[u8]` with its lifetime and as `Bytes` that
+        // own the `Map`. The compiler cannot check that nobody changes the file meanwhile. Our own writers never write
+        // into a published file or shrink it: they publish by rename, which does not touch this inode. Another program
+        // that writes in place can change the bytes that we see. Therefore, whatever is parsed or becomes text is
+        // copied first: footers, lines, columns of strings, values. Code that works on the map itself accepts any bytes
+        // at any time: hashes; searches for one byte; numbers (of the index and of columns), which are checked again
+        // wherever they are used as a position; the first bytes of a format; and decompressors, which stay within their
+        // input and output whatever they read. No unchecked conversion relies on an earlier check of bytes in the map.
+        // If another program shrinks the file, an access past the end raises SIGBUS, which ends the process but exposes
+        // no memory; `io="pread"` avoids this.
         let map = unsafe { MmapOptions::new().len(length).map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(Arc::new(CountedMap(map))))
     }
 
-    /// Whether the system reads more than the page that is used first, as much as the disk's setting says.
+    /// Sets whether the system reads more than the page that is used first, as far as the disk's setting allows.
     pub(crate) fn set_read_ahead(&self, is_on: bool) {
-        // Without the advice, reading gives the same bytes.
+        // If the advice fails, reading gives the same bytes.
         let _ = self.0.0.advise(if is_on { Advice::Normal } else { Advice::Random });
     }
 
-    /// Whether this library has half of the maps that a process may have: the rest is for memory and other libraries.
+    /// Whether this library has half of the maps that a process may have; the rest is for memory and other libraries.
     pub(crate) fn are_many() -> bool {
         COUNT.load(Ordering::Relaxed) >= max_maps() / 2
     }

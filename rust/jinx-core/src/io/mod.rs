@@ -1,4 +1,4 @@
-//! Files: read at offsets without a shared position, and published so that a reader sees the old or the new one.
+//! Files: read at offsets without a shared position, and published so that readers see the old or the new one.
 //!
 //! Unix only (Linux and macOS): the guarantees depend on positioned reads, `flock`, hard links and atomic
 //! renames.

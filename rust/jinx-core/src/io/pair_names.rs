@@ -9,25 +9,25 @@ const NO_ID: &str = "old";
 
 /// Finds the sidecar that belongs to a main file. JINX 1.0 files have no id: `None`, as for unreadable ones.
 pub trait PairIdentity: Send + Sync {
-    /// The `id` in the footer of a main file, 32 hex digits.
+    /// The `id` in the footer of a main file, as 32 hex digits.
     fn main_id(&self, main: &Path) -> Option<String>;
-    /// The `id` in the header of a sidecar, 32 hex digits.
+    /// The `id` in the header of a sidecar, as 32 hex digits.
     fn sidecar_id(&self, sidecar: &Path) -> Option<String>;
-    /// The sidecar with the id of a main file, where its readers find it; `None` when there is none.
+    /// The sidecar with the id of a main file, where readers find it; `None` if there is none.
     fn sidecar_of(&self, main: &Path) -> Option<PathBuf>;
-    /// The main files that the manifest of `directory` lists; `None` when that cannot be told.
+    /// The main files in the manifest of `directory`; `None` if it cannot be read.
     fn listed(&self, _directory: &Path) -> Option<Vec<String>> {
         None
     }
 }
 
-/// The sidecar next to a main file: the last suffix replaced (`a.b.jinx` -> `a.b.binx`).
+/// The sidecar next to a main file: the last suffix is replaced (`a.b.jinx` -> `a.b.binx`).
 pub fn sidecar_path(main: &Path) -> PathBuf {
     main.with_extension("binx")
 }
 
-/// The name that keeps the old sidecar reachable while a pair is replaced: `.STEM.binx.<id>`, or `.STEM.binx.old` for
-/// a dataset without id. An invalid id (it comes from a file) counts as none.
+/// The name under which the old sidecar stays reachable while a pair is replaced: `.STEM.binx.<id>`, or
+/// `.STEM.binx.old` for a dataset without id. An invalid id (it comes from a file) counts as none.
 pub fn second_name(main: &Path, old_id: Option<&str>) -> PathBuf {
     let stem = main.file_stem().unwrap_or_default();
     let tag = old_id.filter(|id| is_id(id)).unwrap_or(NO_ID);

@@ -10,11 +10,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// The length that our longest name adds to STEM: `.` + `.binx.` + 32 digits.
+/// The maximum length that our names add to STEM: `.` + `.binx.` + 32 digits.
 const LONGEST_ADDITION: usize = 39;
 const LONGEST_NAME: usize = 255;
 
-/// Every path that publishing one pair touches; absolute, so that the working directory may change.
+/// Every path that is touched when one pair is published; absolute, so that the working directory may change.
 #[derive(Debug, Clone)]
 pub(crate) struct PairPaths {
     pub directory: PathBuf,
@@ -31,7 +31,7 @@ impl PairPaths {
         let stem = whole
             .file_name()
             .and_then(|name| name.as_bytes().strip_suffix(b".jinx"))
-            // For `..jinx`, the name without its suffix is the directory itself.
+            // Without its suffix, the name `..jinx` would be the directory itself.
             .filter(|stem| !stem.is_empty() && *stem != b".")
             .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);
@@ -64,7 +64,7 @@ impl PairPaths {
         exists(&self.main)
     }
 
-    /// The main file's id and whether the sidecar under the visible name belongs to it.
+    /// The main file's id, and whether the sidecar with the visible name belongs to it.
     pub(crate) fn belonging(&self, identity: &dyn PairIdentity) -> Result<(Option<String>, bool)> {
         let main_id = identity.main_id(&self.main).filter(|id| is_id(id));
         let fits = exists(&self.sidecar)? && identity.sidecar_id(&self.sidecar) == main_id;
@@ -90,7 +90,7 @@ impl PairPaths {
         if fits || !exists(&second)? || identity.sidecar_id(&second) != main_id {
             return Ok(());
         }
-        // The file in its place may be the only sidecar of another main file.
+        // The file at this path may be the only sidecar of another main file.
         if other_owner(&self.sidecar, &self.main, identity)?.is_some() {
             return Ok(());
         }
@@ -98,8 +98,8 @@ impl PairPaths {
         restored.map_err(|error| Error::io(&self.sidecar, &error))
     }
 
-    /// The sidecar of a pair whose writer died before its main file got its name; the main file that has the name, if
-    /// there is one, has no sidecar. Only under the pair's lock, after [`Self::recover`].
+    /// The sidecar of a pair whose writer died before its main file got its name; any existing main file with that name
+    /// has no sidecar. Only under the pair's lock, after [`Self::recover`].
     pub(crate) fn unfinished_sidecar(&self, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
         if !exists(&self.sidecar)? {
             return Ok(None);
@@ -138,8 +138,8 @@ impl PairPaths {
             let (main_id, fits) = self.belonging(identity)?;
             match main_id {
                 Some(main_id) => !fits && tag == main_id,
-                // No id, or a main file that cannot be read: only a second name of the very same file is certainly not
-                // needed.
+                // There is no id, or the main file cannot be read: then it is unneeded only if it is another name of
+                // the very same file.
                 None => !fits || !is_one_file(second, &self.sidecar)?,
             }
         };

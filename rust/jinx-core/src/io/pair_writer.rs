@@ -1,4 +1,4 @@
-//! Publishes one pair so that at every moment, and after any crash, the old or the new dataset opens.
+//! Publishes one pair so that at any time, and after any crash, either the old or the new dataset can be opened.
 //!
 //! ```text
 //! create    write .STEM.jinx.tmp (locked) and .STEM.binx.tmp -> fsync both
@@ -22,7 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes a pair STEM.jinx + STEM.binx into temporaries and publishes both with [`PairWriter::commit`].
+/// Writes a pair STEM.jinx + STEM.binx to temporary files and publishes both with [`PairWriter::commit`].
 ///
 /// Dropping it without `commit` removes the temporaries and leaves what was there.
 pub struct PairWriter {
@@ -31,7 +31,7 @@ pub struct PairWriter {
     identity: Box<dyn PairIdentity>,
     overwrite: bool,
     sidecar: Option<File>,
-    /// The sidecar that has the name belongs to the new main file, too.
+    /// Whether the existing sidecar also belongs to the new main file.
     keeps_sidecar: bool,
     lock: Lock,
 }
@@ -61,8 +61,8 @@ impl PairWriter {
         Self::start(ops, main, overwrite, identity, false)
     }
 
-    /// Starts to change the main file of a pair, which keeps its id and its sidecar. What is read of it from now on is
-    /// what [`PairWriter::commit`] replaces.
+    /// Starts to change the main file of a pair; its id and its sidecar stay. What is read of it from now on is what
+    /// [`PairWriter::commit`] replaces.
     ///
     /// # Errors
     /// The errors of [`PairWriter::begin`].
@@ -70,7 +70,7 @@ impl PairWriter {
         Self::start(ops, main, true, Box::new(identity), true)
     }
 
-    /// Starts to give another pair the name `main`; `sidecar` is that of the other pair.
+    /// Starts to give the name `main` to another pair, whose sidecar is `sidecar`.
     ///
     /// # Errors
     /// The errors of [`PairWriter::begin`].
@@ -81,7 +81,7 @@ impl PairWriter {
         overwrite: bool,
         identity: impl PairIdentity + 'static,
     ) -> Result<Self> {
-        // A main file may have been renamed away from its sidecar, and gets its old name back.
+        // The main file may have been renamed without its sidecar, and may get its old name back.
         let keeps_sidecar = sidecar == Some(&PairPaths::of(main)?.sidecar);
         Self::start(ops, main, overwrite, Box::new(identity), keeps_sidecar)
     }
@@ -98,7 +98,7 @@ impl PairWriter {
         require_free(&paths, overwrite)?;
         let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
         wait_for_finisher(&paths.main)?;
-        // Checked again, now that nobody else can publish.
+        // Check again, now that nobody else can publish.
         require_free(&paths, overwrite)?;
         if !keeps_sidecar {
             require_own_sidecar(&paths.main, &*identity)?;
@@ -108,12 +108,12 @@ impl PairWriter {
         Ok(writer)
     }
 
-    /// The temporary that becomes the main file.
+    /// The temporary file that becomes the main file.
     pub fn main_file(&mut self) -> &mut File {
         self.lock.file_mut()
     }
 
-    /// The temporary that becomes the sidecar; created by the first call.
+    /// The temporary file that becomes the sidecar; the first call creates it.
     pub fn sidecar_file(&mut self) -> Result<&mut File> {
         let path = &self.paths.sidecar_temp;
         match &mut self.sidecar {
@@ -125,7 +125,7 @@ impl PairWriter {
         }
     }
 
-    /// The ids of the main file and of the sidecar as far as they are written.
+    /// The ids of the main file and of the sidecar, as far as these are written.
     pub fn written_ids(&self) -> (Option<String>, Option<String>) {
         let sidecar = self.sidecar.as_ref().and_then(|_| self.identity.sidecar_id(&self.paths.sidecar_temp));
         (self.identity.main_id(&self.paths.main_temp), sidecar)
@@ -158,8 +158,8 @@ impl PairWriter {
         self.publish(&temporary)
     }
 
-    /// Makes a second name of `sidecar` the temporary that becomes the sidecar. False if it must be copied, because the
-    /// file system cannot give it one.
+    /// Gives `sidecar` a second name, as the temporary file that becomes the sidecar. False if it must be copied,
+    /// because the file system cannot give it one.
     ///
     /// # Errors
     /// `Io` when the operating system refuses.
@@ -179,8 +179,8 @@ impl PairWriter {
         }
     }
 
-    /// Gives the main file `main` this name, in place of what was written. It must be on this file system, and nobody
-    /// else may change it meanwhile: see [`super::PairLock`].
+    /// Gives the main file `main` the final name, instead of what was written. It must be on this file system, and
+    /// nobody else may change it meanwhile: see [`super::PairLock`].
     ///
     /// # Errors
     /// The errors of [`PairWriter::commit`].
@@ -197,11 +197,11 @@ impl PairWriter {
         Ok(file)
     }
 
-    /// Again, as at the beginning: a program that takes no lock may have written there.
+    /// Checks again that the target is free: a program that takes no lock may have written there.
     fn require_still_free(&self) -> Result<()> {
         self.lock.require_ours()?;
         require_free(&self.paths, self.overwrite)?;
-        // Copies of the old main file were looked for at the beginning, which takes long in a large directory.
+        // Copies of the old main file were searched for at the beginning, because this takes long in a large directory.
         if !self.keeps_sidecar && !self.paths.belonging(&*self.identity)?.1 {
             require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
@@ -228,7 +228,7 @@ impl PairWriter {
             let what = format!("published, but the directory could not be synced: {}", error.what());
             Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
-        // The dataset is whole now; leftovers are swept later.
+        // The dataset is complete now; leftovers are removed later.
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
@@ -238,7 +238,7 @@ impl PairWriter {
         Ok(())
     }
 
-    /// A changed main file must fit the sidecar that stays.
+    /// Fails if a changed main file does not match the sidecar that stays.
     fn require_same_id(&self) -> Result<()> {
         let [old, new] = [&self.paths.main, &self.paths.main_temp].map(|path| self.identity.main_id(path));
         if old.is_some() && old == new {
@@ -248,14 +248,14 @@ impl PairWriter {
             .in_file(&self.paths.main))
     }
 
-    /// Recovers an interrupted replacement, then removes the leftovers of dead writers.
+    /// Recovers from an interrupted replacement, then removes the leftovers of dead writers.
     fn settle(&self) -> Result<()> {
         self.paths.recover(&*self.ops, &*self.identity)?;
         if self.sidecar.is_none() {
             self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Second names are only made when a file is replaced. A new file has none, so that the directory, which may
-        // be large, need not be listed.
+        // Second names exist only if a file was replaced. A new file has none, so the directory, which may be large,
+        // need not be listed.
         if self.paths.main_exists()? {
             for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
@@ -308,10 +308,11 @@ impl PairWriter {
         rename_file(&*self.ops, new, &self.paths.main).map_err(|error| Error::io(&self.paths.main, &error))
     }
 
-    /// Puts the old sidecar back after a step before the commit failed. The error of that step is the one to report.
+    /// Puts the old sidecar back, after a step before the commit has failed. The error of that step is the one to
+    /// report.
     fn take_back(&self, second: Option<&Path>, sidecar_moved: bool) {
         let undone = match (second, sidecar_moved) {
-            // Both names are still one file, and renaming one onto the other would leave both.
+            // Both names are still the same file, and renaming one to the other would keep both.
             (Some(second), false) => self.ops.remove(second),
             (Some(second), true) => self.ops.rename(second, &self.paths.sidecar),
             (None, true) => self.ops.remove(&self.paths.sidecar),
@@ -321,7 +322,7 @@ impl PairWriter {
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
-        // Checked first: in the usual case, nothing has to be changed.
+        // Look first: usually, nothing has to be changed.
         match look(path).map_err(|error| Error::io(path, &error))? {
             Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
             None => Ok(()),
@@ -337,7 +338,8 @@ impl PairWriter {
 
 impl Drop for PairWriter {
     fn drop(&mut self) {
-        // The lock, dropped next, removes the main temporary: last, because it guards this one.
+        // Dropping the lock, which comes next, removes the temporary main file. It must be last, because it protects
+        // this one.
         let guarded = self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false);
         if self.sidecar.is_some() && guarded {
             let _ = if_there(self.ops.remove(&self.paths.sidecar_temp));
@@ -345,7 +347,7 @@ impl Drop for PairWriter {
     }
 }
 
-/// The parent directory of a dataset must exist.
+/// Fails if the parent directory of a dataset does not exist.
 pub(crate) fn require_directory(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
@@ -353,7 +355,7 @@ pub(crate) fn require_directory(directory: &Path) -> Result<()> {
     Err(Error::invalid("no such directory; create it first").in_file(directory))
 }
 
-/// The target must not be a directory; a file may be there only if it may be replaced.
+/// Fails if the target is a directory, or a file that must not be replaced.
 fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
     let main = &paths.main;
     match look(main).map_err(|error| Error::io(main, &error))? {

@@ -1,4 +1,4 @@
-//! Opens pipes, which waits for whoever has the other end.
+//! Opens pipes, which waits for a process at the other end.
 
 use crate::error::{Error, Result};
 use crate::interrupt;

@@ -4,10 +4,10 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::sync::OnceLock;
 
-/// Linux's own default.
+/// Linux's default limit.
 const DEFAULT_MAPS: usize = 65_530;
 
-/// Maps that a process may have.
+/// The number of maps that a process may have.
 pub fn max_maps() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -16,7 +16,7 @@ pub fn max_maps() -> usize {
     })
 }
 
-/// Files that this process may have open; `None` without a limit.
+/// The number of files that this process may have open; `None` if there is no limit.
 pub fn max_open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

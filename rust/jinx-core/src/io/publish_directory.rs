@@ -1,4 +1,4 @@
-//! Publishes a directory of shards in one step: built next to the target under a hidden name, then moved to its place.
+//! Publishes a directory of shards in one step: it is built next to the target under a hidden name, then renamed.
 //!
 //! ```text
 //! .NAME.tmp/        the work directory             .NAME.tmp.lock    held from begin to the end of commit
@@ -32,7 +32,7 @@ pub struct DirectoryWriter {
     contents: Contents,
     overwrite: bool,
     lock: Lock,
-    /// The work directory belongs to this writer, which removes it unless it is published.
+    /// Whether the work directory belongs to this writer, which removes it unless it is published.
     owns_work: bool,
 }
 
@@ -58,8 +58,7 @@ impl DirectoryWriter {
         Self::begin_on(Arc::new(RealOps), target, overwrite, contents)
     }
 
-    /// Like [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is
-    /// one.
+    /// Like [`DirectoryWriter::begin`], but continues in the work directory of an interrupted writer, if there is one.
     ///
     /// # Errors
     /// The errors of [`DirectoryWriter::begin`].
@@ -122,7 +121,7 @@ impl DirectoryWriter {
         &self.paths.work
     }
 
-    /// How files in the work directory are made.
+    /// The operations with which files in the work directory are made.
     pub fn ops(&self) -> &Arc<dyn FileOps> {
         &self.ops
     }
@@ -140,7 +139,7 @@ impl DirectoryWriter {
     /// directories are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Checked again: a program that takes no lock may have written there.
+        // Check again: a program that takes no lock may have written here.
         require_free(&self.paths, self.overwrite, self.contents)?;
         let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;
@@ -155,7 +154,7 @@ impl DirectoryWriter {
             Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
         if let Some(leftover) = leftover {
-            // The new dataset is published; an old one that cannot be removed is swept later.
+            // The new dataset is published; if the old one cannot be removed now, it is removed later.
             let _ = remove_dataset(&*self.ops, &leftover, self.contents);
         }
         Ok(())
@@ -188,7 +187,7 @@ impl DirectoryWriter {
         self.ops.rename(&self.paths.work, &self.paths.target)
     }
 
-    /// Puts the new directory in the place of the old one, and returns where the old one is now.
+    /// Puts the new directory in place of the old one, and returns where the old one is now.
     fn exchange(&self) -> io::Result<Option<PathBuf>> {
         match self.ops.exchange(&self.paths.work, &self.paths.target) {
             Ok(()) => Ok(Some(self.paths.work.clone())),
@@ -216,7 +215,8 @@ impl Drop for DirectoryWriter {
     }
 }
 
-/// Writes into the lock whether the work directory may hold anything: then all of it goes when this writer dies.
+/// Records in the lock whether the work directory may contain anything; if so, all of it is removed if this writer
+/// dies.
 pub(crate) fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
     lock.clear()?;
     if contents == Contents::Anything {

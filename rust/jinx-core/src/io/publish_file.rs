@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, absolute};
 use std::sync::Arc;
 
-/// Writes `bytes` to `path` so that a reader sees the old or the new content: temporary, fsync, rename, fsync of the
+/// Writes `bytes` to `path` so that readers see the old or the new content: temporary file, fsync, rename, fsync of the
 /// directory. An existing file is replaced; its permissions are kept.
 ///
 /// # Errors

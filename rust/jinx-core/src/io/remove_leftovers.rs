@@ -17,18 +17,18 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Names in one directory that may be leftovers, by the kind of write that leaves them.
+/// Names in one directory that may be leftovers, by the kind of write that leaves them behind.
 #[derive(Default)]
 struct Suspects {
-    /// STEM of pairs.
+    /// The STEM of pairs.
     pairs: BTreeSet<OsString>,
-    /// Temporaries of single files.
+    /// Temporary files of single files.
     singles: BTreeSet<OsString>,
-    /// NAME of directories.
+    /// The NAME of directories.
     directories: BTreeSet<OsString>,
 }
 
-/// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
+/// Removes temporary files of dead writers and second names that no main file needs; returns their paths.
 ///
 /// Temporaries of living writers and all foreign names stay. Nothing inside subdirectories is touched, except
 /// the hidden work directories of directory datasets and of commands.
@@ -40,7 +40,7 @@ pub fn remove_leftovers(directory: &Path, identity: &dyn PairIdentity) -> Result
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
     let suspects = find(&directory).map_err(|error| Error::io(&directory, &error))?;
     let mut removed = Vec::new();
-    // A writer that died while adding to this directory left its lock next to it.
+    // A writer that died while adding to this directory has left its lock next to it.
     if let Ok(paths) = DirectoryPaths::of(&directory)
         && paths.lock.exists()
     {
@@ -51,7 +51,7 @@ pub fn remove_leftovers(directory: &Path, identity: &dyn PairIdentity) -> Result
     }
     for name in &suspects.singles {
         let path = directory.join(name);
-        // Dropping the lock removes the file.
+        // Dropping the lock removes its file.
         if Lock::try_take(&ops, &path)?.is_some() {
             removed.push(path);
         }
@@ -79,7 +79,7 @@ fn find(directory: &Path) -> io::Result<Suspects> {
         } else if kind.is_file() {
             suspects.add_file(&name);
         } else if let Some((stem, _)) = split_second_name(&name) {
-            // A sidecar that is a link has a second name that is a link.
+            // If a sidecar is a link, its second name is a link too.
             suspects.pairs.insert(stem);
         }
     }
@@ -115,7 +115,7 @@ fn sweep_pair(
     };
     wait_for_finisher(&paths.main)?;
     if identity.main_id(&paths.main).is_some() {
-        // The writer died between the two renames: put the old sidecar back in its place.
+        // The writer died between the two renames, so put the old sidecar back.
         paths.recover(&**ops, identity)?;
     }
     let mut leftovers = paths.garbage(identity)?;
@@ -128,7 +128,7 @@ fn sweep_pair(
         removed.push(path);
     }
     if was_there {
-        // The file is removed when the lock is dropped.
+        // Dropping the lock removes the file.
         removed.push(paths.main_temp.clone());
     }
     Ok(())
@@ -147,7 +147,7 @@ fn sweep_directory(
     paths.recover(&**ops)?;
     let mut removed = remove_unlisted(&**ops, &paths.target, &lock, identity)?;
     let manifest = paths.target.join(".jinx.json.tmp");
-    // Dropping the lock removes the file.
+    // Dropping the lock removes its file.
     if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
         removed.push(manifest);
     }
@@ -155,7 +155,7 @@ fn sweep_directory(
         removed.push(paths.work.clone());
     }
     for left in [&paths.work, &paths.aside] {
-        // Files with arbitrary names belong to us only if our lock says so.
+        // Files with arbitrary names are ours only if our lock proves it.
         let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
         let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
         if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {

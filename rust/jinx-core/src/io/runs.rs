@@ -1,12 +1,12 @@
-//! Ranges that are read with one call.
+//! Ranges that one call reads.
 
 use std::ops::Range;
 
-/// Neighbouring ranges, and the range that covers them.
+/// Neighbouring ranges, and the range that covers them all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub range: Range<u64>,
-    /// Places in the list of ranges, in the order of their starts.
+    /// Indices into the list of ranges, in the order of the ranges' starts.
     pub members: Vec<usize>,
 }
 

@@ -28,16 +28,17 @@ use std::time::{Duration, SystemTime};
 const DECODED: &str = ".jinx-decoded-";
 const ORDER: &str = ".jinx-order-";
 const DIGITS: usize = 16;
-/// Attempts to make a directory that other processes remove at the same time, and the pause between them.
+/// The number of attempts to create a directory that other processes remove at the same time, and the pause between
+/// them.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
-/// A file is created before it is locked, so a younger one may be about to be locked.
+/// A file is created before it is locked, so a file younger than this may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
-/// On a network file system the locks of other machines may be invisible (Lustre with `localflock`, NFS with
-/// `nolock`), so only a directory that has not changed for a day counts as that of a dead process.
+/// On a network file system, locks of other machines may be invisible (Lustre with `localflock`, NFS with `nolock`), so
+/// a directory counts as that of a dead process only if it has not changed for a day.
 const REMOTE_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A directory that is made when it is needed, and removed when this is dropped.
+/// A directory that is created when it is needed, and removed when this is dropped.
 pub struct Scratch {
     ops: Arc<dyn FileOps>,
     path: PathBuf,
@@ -50,19 +51,19 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Held {
     directory: File,
-    /// A forked child inherits the lock of its parent, which it must not rely on.
+    /// The process that holds the lock: a forked child inherits it, but must not rely on it.
     pid: u32,
 }
 
 impl Scratch {
-    /// Chooses a name in the system's temporary directory; nothing is made yet.
+    /// Chooses a name in the system's temporary directory; creates nothing yet.
     pub fn new() -> Self {
         let parent = std::env::temp_dir();
         Self::inside(Arc::new(RealOps), &absolute(&parent).unwrap_or(parent))
     }
 
-    /// Chooses a name next to `output`, on the same file system, and removes the directories there whose processes have all
-    /// ended; nothing is made yet.
+    /// Chooses a name next to `output`, on the same file system, and removes directories there whose processes have all
+    /// ended; creates nothing yet.
     ///
     /// # Errors
     /// `Invalid` when `output` has no parent.
@@ -79,20 +80,20 @@ impl Scratch {
 
     fn named(ops: Arc<dyn FileOps>, parent: &Path, prefix: &str) -> Self {
         let pid = process::id();
-        // A forked child has the random numbers of its parent, and process numbers are reused.
+        // A forked child has its parent's random numbers, and process ids are reused.
         let random = RandomState::new().hash_one((pid, SystemTime::now()));
         let path = parent.join(format!("{prefix}{random:0DIGITS$x}"));
         Self { ops, path, pid, held: Mutex::default() }
     }
 
-    /// The directory, created if it is missing, and safe from other processes while this one lives.
+    /// The directory, which is created if missing, and safe from other processes while this process lives.
     ///
     /// The process that chose the name may remove it at any time: a file in it may be gone.
     ///
     /// # Errors
     /// `Io` when it cannot be made.
     pub fn directory(&self) -> Result<&Path> {
-        // The lock is never held during disk access: a process forked meanwhile could never take it.
+        // Never hold the lock during disk access: a process that is forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
         if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.directory)) {
@@ -116,7 +117,7 @@ impl Scratch {
             };
             match open(&self.path) {
                 Ok(directory) => {
-                    // Without file locks, no process removes directories that are not locked.
+                    // Without file locks, no process removes unlocked directories.
                     let is_locked =
                         try_flock(&directory, FlockOperation::NonBlockingLockShared).unwrap_or(true);
                     if is_locked && self.is_at_path(&directory) {
@@ -150,7 +151,7 @@ impl Default for Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            // Leftovers are swept later.
+            // Leftovers are removed later.
             let _ = if_there(remove(&*self.ops, &self.path));
         }
     }
@@ -185,7 +186,7 @@ fn is_ours(name: &OsStr) -> bool {
         .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Says whether the directory was removed.
+/// Removes a directory if its processes are dead; returns whether it did.
 fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<bool> {
     let directory = open(path)?;
     let is_dead = is_dead(&directory, path, is_remote(&directory))?;
@@ -211,12 +212,12 @@ fn is_unchanged_for(directory: &Path, time: Duration) -> io::Result<bool> {
     Ok(newest.elapsed().unwrap_or_default() > time)
 }
 
-/// Marks a new file as one that a living process writes, if the file system has locks.
+/// Marks a new file as being written by a living process, if the file system has locks.
 pub fn mark_unfinished(file: &File) {
     let _ = try_flock(file, FlockOperation::NonBlockingLockExclusive);
 }
 
-/// Removes the files in `directory` that [`mark_unfinished`] marked, whose names `is_unfinished` knows, and whose
+/// Removes the files in `directory` that [`mark_unfinished`] marked, whose names `is_unfinished` accepts, and whose
 /// processes have ended.
 pub fn sweep_unfinished(ops: &dyn FileOps, directory: &Path, is_unfinished: impl Fn(&str) -> bool) {
     let Ok(entries) = fs::read_dir(directory) else { return };
@@ -316,7 +317,7 @@ mod tests {
             fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
         }
         *dead.held.lock().unwrap() = None;
-        // Nothing needs to be made: looking is enough.
+        // Nothing needs to be created: looking is enough.
         let next = Scratch::next_to(&output).unwrap();
         assert_eq!(names(parent.path()), [&*living.path]);
         drop((next, dead, living));

@@ -9,19 +9,20 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 
-/// A main file of the directory other than `main` that has the id of `sidecar` and no other sidecar with that id.
+/// A main file in the directory, other than `main`, that has the id of `sidecar` and no other sidecar with this id.
 ///
 /// # Errors
 /// `Io` when the directory cannot be read; `Interrupted`.
 pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
     let Some(id) = identity.sidecar_id(sidecar) else {
-        // Without an id (JINX 1.0) the name alone decides.
+        // Without an id (JINX 1.0), only the name decides.
         return Ok(None);
     };
     let directory = sidecar.parent().unwrap_or(Path::new("/"));
     let failed = |error: &std::io::Error| Error::io(directory, error);
     let main_status = fs::metadata(main).ok();
-    // Another file with the id of this dataset is a copy of its main file: few files have its length.
+    // Another file with this dataset's id is a copy of its main file. Compare lengths first, because few files have the
+    // same.
     let copied = main_status.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
     for entry in fs::read_dir(directory).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
@@ -53,13 +54,13 @@ fn length_of(entry: &DirEntry) -> Option<u64> {
     Some(metadata.len())
 }
 
-/// Whether `entry` is a link to the main file; such a link always shares its sidecar.
+/// Whether `entry` is a link to the main file; such links always share its sidecar.
 fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
     let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
     is_link && main.is_some_and(|main| fs::metadata(entry.path()).is_ok_and(|found| is_same(&found, main)))
 }
 
-/// Fails if the sidecar that `main` is going to replace or remove belongs to another main file.
+/// Fails if the sidecar that `main` would replace or remove belongs to another main file.
 ///
 /// # Errors
 /// `Invalid`, with the name of the other main file; `Io` when the directory cannot be read; `Interrupted`.
@@ -72,7 +73,7 @@ pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<(
     let owned = sidecar_path(&owner);
     let [owner, owned] =
         [&owner, &owned].map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    // While the main file of this name exists, it needs the file too.
+    // While the main file with this name exists, it needs the sidecar too.
     let way_out = if main.exists() { "copy" } else { "rename" };
     let what =
         format!("this is the sidecar of {owner}; {way_out} it to {owned} first, or choose another name");

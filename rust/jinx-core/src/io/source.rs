@@ -12,11 +12,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf, absolute};
 
-/// The base of relative `paths`: the current working directory, or an empty path if none of them is relative.
+/// The directory from which relative `paths` start: the current working directory, or an empty path if none is
+/// relative.
 pub fn base_of(paths: &[PathBuf]) -> PathBuf {
     match paths.iter().all(|path| path.is_absolute() || url_of(path).is_some()) {
         true => PathBuf::new(),
-        // Without a working directory, opening relative paths fails.
+        // Without a working directory, opening a relative path fails.
         false => std::env::current_dir().unwrap_or_default(),
     }
 }
@@ -25,7 +26,7 @@ pub fn base_of(paths: &[PathBuf]) -> PathBuf {
 #[derive(Debug)]
 pub struct Source {
     blocks: Box<dyn Blocks>,
-    /// The path as it was given, for messages.
+    /// The path as given, for messages.
     path: PathBuf,
     length: u64,
     map: Option<Bytes>,
@@ -42,7 +43,7 @@ impl Source {
         Self::open_from(Path::new(""), path, access)
     }
 
-    /// Like [`Source::open`], for a relative path that counts from `base` (see [`base_of`]).
+    /// Like [`Source::open`], but a relative path starts at `base` (see [`base_of`]).
     ///
     /// # Errors
     /// The errors of [`Source::open`].
@@ -74,7 +75,7 @@ impl Source {
         Ok(Self::of(open().map_err(|error| error.in_file(&place))?, place))
     }
 
-    /// Bytes from anywhere, with the name to give them in errors.
+    /// Bytes from any place, with the name to use in errors.
     pub fn of(blocks: Box<dyn Blocks>, path: impl Into<PathBuf>) -> Self {
         let (length, map) = (blocks.len(), blocks.as_mapped());
         let is_remote = matches!(blocks.version(), Version::Tag(_));
@@ -90,7 +91,7 @@ impl Source {
         self.length == 0
     }
 
-    /// The path as it was given.
+    /// The path as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -104,17 +105,17 @@ impl Source {
         self.map.is_some()
     }
 
-    /// Whether it is an object in a store: reading may take a while.
+    /// Whether it is an object in a store, where reading may take a while.
     pub fn is_remote(&self) -> bool {
         self.is_remote
     }
 
-    /// The state at opening, to compare with the state at a later opening.
+    /// The version at opening, to compare with the version at a later opening.
     pub fn version(&self) -> Version {
         self.blocks.version()
     }
 
-    /// Fails if the path leads to another file now, or to this one after a change.
+    /// Fails if the path now leads to another file, or this file has changed.
     ///
     /// # Errors
     /// `Mismatch` naming the file; `Io` when it cannot be looked at.
@@ -122,7 +123,7 @@ impl Source {
         self.named(self.blocks.require_unchanged())
     }
 
-    /// Fills `out` with the bytes from `offset` on, which no later change of the file affects.
+    /// Fills `out` with the bytes from `offset` on; later changes of the file do not affect them.
     ///
     /// # Errors
     /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
@@ -150,8 +151,8 @@ impl Source {
         self.named(self.blocks.read(range))
     }
 
-    /// Like [`Source::read`], for bytes that must pass `check`. Those of an object in a store are fetched once more if they
-    /// do not: a copy on the way may be damaged.
+    /// Like [`Source::read`], for bytes that must pass `check`. Those of an object in a store are fetched once more if
+    /// they do not: a copy on the way may be damaged.
     ///
     /// # Errors
     /// The errors of [`Source::read`] and of `check`.
@@ -173,8 +174,8 @@ impl Source {
         check(&bytes).map(|()| bytes)
     }
 
-    /// Whether an error may be one of kept copies of an object in a store, which are then forgotten: reading the range
-    /// again fetches it.
+    /// Whether an error may come from cached copies of an object in a store; these are then dropped, so that the range
+    /// is fetched again.
     pub fn may_fetch_again(&self, error: &Error, range: Range<u64>) -> bool {
         let is_damage = matches!(error.cause(), Cause::Corrupt | Cause::Truncated);
         if !self.is_remote || !is_damage {
@@ -184,7 +185,7 @@ impl Source {
         true
     }
 
-    /// Like [`Source::read`], for many ranges: neighbours are read together.
+    /// Like [`Source::read`], for many ranges; adjacent ranges are read together.
     ///
     /// # Errors
     /// The errors of [`Source::read`].
@@ -195,8 +196,8 @@ impl Source {
         self.named(self.blocks.read_many(ranges))
     }
 
-    /// Like [`Source::read`], for bytes that are used at once: borrowed from the map if there is one, which
-    /// costs nothing, not even the count of references that threads would contend for.
+    /// Like [`Source::read`], for bytes that are used at once: borrowed from the map if there is one, which costs
+    /// nothing, not even a reference count over which threads would contend.
     ///
     /// # Errors
     /// The errors of [`Source::read`].
@@ -213,7 +214,7 @@ impl Source {
         offset < self.length && self.blocks.is_cached(offset)
     }
 
-    /// These ranges will be read soon. Ranges outside the file are ignored, because reading them reports the
+    /// Announces ranges that will be read soon. Ranges outside the file are ignored, because reading them reports the
     /// error.
     pub fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let inside = ranges.iter().map(|range| range.start..range.end.min(self.length));

@@ -1,4 +1,4 @@
-//! A range of a file that is read when its bytes are needed: a value that need not fit into memory.
+//! A range of a file that is read when its bytes are needed, for values that may not fit into memory.
 
 use super::local_file::LocalFile;
 use super::{Identity, Source, Version};
@@ -13,7 +13,7 @@ use twox_hash::XxHash3_64;
 
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// Bytes of an open file, which do not change. The file may grow.
+/// Unchanging bytes of an open file. The file may grow.
 #[derive(Debug, Clone)]
 pub struct SourceRange {
     source: Arc<Source>,
@@ -38,7 +38,7 @@ impl SourceRange {
         self.length == 0
     }
 
-    /// At most `count` bytes from its beginning.
+    /// At most `count` bytes from the start of the range.
     ///
     /// # Errors
     /// The errors of [`Source::read_vec`].
@@ -90,8 +90,8 @@ impl PartialEq for SourceRange {
 }
 
 impl Source {
-    /// Opens a local file that may grow while it is open, for [`SourceRange`]s of what it has by now. It is never mapped,
-    /// and stays open.
+    /// Opens a local file that may grow while it is open, for [`SourceRange`]s of its current content. It is never
+    /// mapped, and stays open.
     ///
     /// # Errors
     /// The errors of [`Source::open`].
@@ -102,7 +102,7 @@ impl Source {
             .map_err(|error| error.in_file(path))
     }
 
-    /// Whether a path leads to this file of this machine, which may have grown since it was opened.
+    /// Whether a path leads to this local file, which may have grown since it was opened.
     pub fn is_at(&self, path: &Path) -> bool {
         let Version::File(Identity { device, inode, .. }) = self.version() else { return false };
         path.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (device, inode))

@@ -1,4 +1,4 @@
-//! Files that are not on this machine: they are named by URLs, which travel through the same paths as local names.
+//! Files on other machines: they are named by URLs, which are passed around in the same paths as local names.
 
 use super::Blocks;
 use crate::error::Result;
@@ -13,17 +13,17 @@ pub trait Store: Debug + Send + Sync {
     /// `Io(NotFound)` when there is none; errors of the network and of the store.
     fn open(&self, url: &str) -> Result<Box<dyn Blocks>>;
 
-    /// These objects will be opened soon: that may begin now. This neither waits nor fails.
+    /// Announces objects that will be opened soon, so that opening can begin now. This neither waits nor fails.
     fn will_open(&self, urls: &[&str]);
 
-    /// The tag of an object, which tells its state from others; `None` when there is no object.
+    /// The tag of an object's current version; `None` if there is no object.
     ///
     /// # Errors
     /// Errors of the network and of the store.
     fn tag(&self, url: &str) -> Result<Option<String>>;
 
-    /// Writes a file of this machine as an object, which appears when it is complete. A condition of a file that is sent in
-    /// parts is looked at before its first and before its last part.
+    /// Writes a local file as an object, which appears when it is complete. A condition of a file that is sent in parts
+    /// is looked at before its first and before its last part.
     ///
     /// # Errors
     /// `Io(AlreadyExists)` and `Mismatch` when the condition is not met; `Io` for the file; errors of the network and of
@@ -36,13 +36,13 @@ pub trait Store: Debug + Send + Sync {
     /// The errors of [`Store::put_file`].
     fn put_bytes(&self, url: &str, bytes: Vec<u8>, condition: &Condition) -> Result<()>;
 
-    /// Copies an object to a new file of this machine.
+    /// Copies an object to a new local file.
     ///
     /// # Errors
     /// `Io(NotFound)`; `Io` for the file; errors of the network and of the store.
     fn get_file(&self, url: &str, file: &Path) -> Result<()>;
 
-    /// Removes objects of one store, in any order, as far as they exist.
+    /// Removes objects of one store, in any order; missing objects are ignored.
     ///
     /// # Errors
     /// Errors of the network and of the store.
@@ -55,18 +55,18 @@ pub trait Store: Debug + Send + Sync {
     fn list(&self, url: &str) -> Result<Vec<String>>;
 }
 
-/// When to write an object.
+/// The condition for writing an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Write the object, whether one exists or not.
     Always,
-    /// Only if no object exists.
+    /// Only if there is no object.
     Absent,
     /// Only if the object has this tag.
     Matches(String),
 }
 
-/// The URL that a path holds; `None` for a local path.
+/// The URL in a path; `None` for a local path.
 pub fn url_of(path: &Path) -> Option<&str> {
     let text = path.to_str()?;
     let (scheme, _) = text.split_once("://")?;
@@ -74,7 +74,7 @@ pub fn url_of(path: &Path) -> Option<&str> {
     is_scheme.then_some(text)
 }
 
-/// A path that is counted from `base` unless it is absolute or a URL.
+/// A path, relative to `base` unless it is absolute or a URL.
 pub fn joined(base: &Path, path: &Path) -> PathBuf {
     if url_of(path).is_some() { path.to_owned() } else { base.join(path) }
 }

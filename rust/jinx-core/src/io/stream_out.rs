@@ -13,10 +13,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// The end of the temporary's name. Programs of any kind write `.NAME.tmp`; this one is ours.
+/// The suffix of the temporary file's name. Programs of any kind write `.NAME.tmp`; this one is ours.
 pub(crate) const TEMPORARY: &str = ".jinx-tmp";
 
-/// A file that appears under its name when it is complete: temporary, fsync, rename, fsync of the directory.
+/// A file that appears under its name when it is complete: temporary file, fsync, rename, fsync of the directory.
 ///
 /// Dropping it without [`StreamOut::commit`] removes the temporary and leaves what was there. Standard output, pipes
 /// and devices are written as they are.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::limits::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 
-/// Accepts `name` if it names a file inside a directory and nothing else, on every system a dataset may be carried to.
+/// Accepts `name` if it can only name a file inside a directory, on every system to which a dataset may be copied.
 ///
 /// `what` says where the name came from, for the message.
 ///
@@ -20,7 +20,7 @@ pub fn plain_component<'a>(name: &'a str, what: &str) -> Result<&'a str> {
     }
 }
 
-/// Accepts `path`, relative or absolute, if a message can show it as it is.
+/// Accepts `path`, relative or absolute, if it can be shown in a message unchanged.
 ///
 /// # Errors
 /// `Corrupt` for an empty path, control characters, marks that reorder text, and more than 4096 bytes.
@@ -53,7 +53,7 @@ fn fault(name: &str) -> Option<&'static str> {
     } else if name.trim() != name {
         Some("begins or ends with a blank")
     } else if name.ends_with('.') {
-        // Covers `.` and `..`; Windows drops the dots of any other.
+        // This covers `.` and `..`; Windows drops the dots at the end of any other name.
         Some("ends with a dot")
     } else if bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':') {
         Some("begins with a drive letter")
@@ -62,8 +62,8 @@ fn fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Bidirectional overrides and isolates, line separators and the byte-order mark. Joiners stay legal: scripts need
-/// them.
+/// Whether it is a bidirectional override or isolate, a line separator, or the byte-order mark. Joiners stay legal:
+/// scripts need them.
 fn reorders_text(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' | '\u{FEFF}')
 }

@@ -1,9 +1,9 @@
-//! Text, 64 bytes at a time, with one bit for each structural byte.
+//! Text in blocks of 64 bytes, with one bit for each structural byte.
 //!
 //! A scan is compiled once for every processor and once for those with AVX2, which take half the time.
 #![allow(unsafe_code)]
 
-/// Which of 64 bytes are of each kind; the lowest bit is the first byte.
+/// Which of 64 bytes are of each kind; the lowest bit stands for the first byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Block {
     pub quotes: u64,
@@ -15,11 +15,11 @@ pub struct Block {
     pub closes: u64,
 }
 
-/// Instructions that a scan is compiled for.
+/// Instructions for which a scan is compiled.
 pub trait Vectors {
     fn block(bytes: &[u8; 64]) -> Block;
 
-    /// Replaces each bit by the parity of the bits up to it.
+    /// Replaces each bit with the parity of all bits up to it.
     #[inline(always)]
     fn parities(mut bits: u64) -> u64 {
         for shift in [1, 2, 4, 8, 16, 32] {
@@ -36,7 +36,7 @@ pub trait Scan {
     fn scan<V: Vectors>(self) -> Self::Found;
 }
 
-/// Runs a scan with the best instructions that this processor has.
+/// Runs a scan with the best instructions that this processor supports.
 #[inline]
 pub fn scanned<S: Scan>(scan: S) -> S::Found {
     #[cfg(target_arch = "x86_64")]
@@ -44,13 +44,13 @@ pub fn scanned<S: Scan>(scan: S) -> S::Found {
         && is_x86_feature_detected!("pclmulqdq")
         && is_x86_feature_detected!("popcnt")
     {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: the processor supports these instructions.
         return unsafe { avx2::scanned(scan) };
     }
     scan.scan::<Lanes>()
 }
 
-/// The instructions that every processor has.
+/// The instructions that every processor supports.
 pub struct Lanes;
 
 impl Vectors for Lanes {
@@ -69,7 +69,7 @@ impl Vectors for Lanes {
     }
 }
 
-/// Like [`Block`], of 16 bytes.
+/// Like [`Block`], for 16 bytes.
 struct Lane {
     quotes: u16,
     backslashes: u16,
@@ -84,14 +84,14 @@ impl Lane {
     fn new(bytes: [u8; 16]) -> Self {
         use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
 
-        // SAFETY: every x86-64 has SSE2, and any 16 bytes are a vector.
+        // SAFETY: every x86-64 processor has SSE2, and any 16 bytes are a valid vector.
         unsafe {
             let vector = std::mem::transmute::<[u8; 16], __m128i>(bytes);
             let equal = |vector, byte: u8| {
                 let mask = _mm_movemask_epi8(_mm_cmpeq_epi8(vector, _mm_set1_epi8(byte.cast_signed())));
                 mask.to_le_bytes().first_chunk().map_or(0, |low| u16::from_le_bytes(*low))
             };
-            // This bit is all that tells `{` from `[` and `}` from `]`.
+            // Only this bit distinguishes `{` from `[` and `}` from `]`.
             let folded = _mm_or_si128(vector, _mm_set1_epi8(0x20));
             Self {
                 quotes: equal(vector, b'"'),
@@ -138,13 +138,13 @@ mod avx2 {
     /// As [`scanned`].
     #[inline(always)]
     unsafe fn equal(vector: __m256i, byte: u8) -> u64 {
-        // SAFETY: promised by the caller.
+        // SAFETY: guaranteed by the caller.
         let mask =
             unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector, _mm256_set1_epi8(byte.cast_signed()))) };
         u64::from(mask.cast_unsigned())
     }
 
-    /// Used in [`scanned`] alone.
+    /// Used only in [`scanned`].
     struct Avx2;
 
     impl Vectors for Avx2 {
@@ -152,10 +152,10 @@ mod avx2 {
         fn block(bytes: &[u8; 64]) -> Block {
             let mut block = Block::default();
             for (i, bytes) in bytes.as_chunks::<32>().0.iter().enumerate() {
-                // SAFETY: only a scan for processors with AVX2 comes here, and any 32 bytes are a vector.
+                // SAFETY: this is called only on processors with AVX2, and any 32 bytes are a valid vector.
                 unsafe {
                     let vector = std::mem::transmute::<[u8; 32], __m256i>(*bytes);
-                    // This bit is all that tells `{` from `[` and `}` from `]`.
+                    // Only this bit distinguishes `{` from `[` and `}` from `]`.
                     let folded = _mm256_or_si256(vector, _mm256_set1_epi8(0x20));
                     block.quotes |= equal(vector, b'"') << (32 * i);
                     block.backslashes |= equal(vector, b'\\') << (32 * i);
@@ -169,7 +169,8 @@ mod avx2 {
 
         #[inline(always)]
         fn parities(bits: u64) -> u64 {
-            // SAFETY: as above. A product without carries with ones is the parity of the bits up to each.
+            // SAFETY: as above. The carry-less product with all ones gives, at each bit, the parity of the bits up to
+            // it.
             unsafe {
                 let product =
                     _mm_clmulepi64_si128(_mm_set_epi64x(0, bits.cast_signed()), _mm_set1_epi8(-1), 0);

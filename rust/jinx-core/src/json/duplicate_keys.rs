@@ -1,4 +1,4 @@
-//! Duplicate names in one object, found by their hashes.
+//! Finds duplicate names in an object by their hashes.
 
 use super::scan::Members;
 use super::text::unescape;
@@ -20,8 +20,8 @@ pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()
     emit(text, depth, sink)
 }
 
-/// Checks text that is copied as it is: valid JSON without duplicate names. Returns how many elements or members it
-/// has.
+/// Checks text that will be copied unchanged: valid JSON without duplicate names. Returns how many elements or members
+/// it has.
 ///
 /// # Errors
 /// The errors of [`emit_unique`].
@@ -39,7 +39,7 @@ pub fn check_unique(text: &[u8], depth: usize) -> Result<u64> {
 /// # Errors
 /// The errors of [`emit`].
 pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
-    // Most values are numbers, strings or lists of those.
+    // Most values are numbers, strings or lists of these.
     if memchr::memchr(b'{', text).is_none() {
         return Ok(false);
     }
@@ -50,7 +50,7 @@ pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
     Ok(finder.found)
 }
 
-/// The number of members of the dict that `text` consists of, in which a later member replaces an earlier one of its name.
+/// The number of members of the dict in `text`; a later member replaces an earlier one with the same name.
 ///
 /// # Errors
 /// `Corrupt` where the text is not a JSON object.
@@ -59,7 +59,7 @@ pub fn count_names(text: &[u8]) -> Result<u64> {
     let mut names = Vec::new();
     while let Some(member) = members.next_member()? {
         let raw = text.get(member.key_range()).unwrap_or_default();
-        // Only an escape gives a name another text.
+        // Only a name with an escape differs from its raw text.
         names.push(match memchr::memchr(b'\\', raw) {
             None => XxHash3_64::oneshot(raw),
             Some(_) => XxHash3_64::oneshot(unescape(raw)?.as_bytes()),
@@ -72,7 +72,7 @@ pub fn count_names(text: &[u8]) -> Result<u64> {
 
 struct Finder<'t> {
     jiter: Jiter<'t>,
-    /// Hashes of the names of all open objects, the innermost last.
+    /// The hashes of the names in all open objects, the innermost last.
     names: Vec<u64>,
     found: bool,
 }

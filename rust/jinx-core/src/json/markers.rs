@@ -1,4 +1,4 @@
-//! Markers: one-member objects for values that JSON cannot express, in rows that declare them (`spec/exports.md`).
+//! Markers: one-member objects for values that JSON cannot represent, in rows that declare them (`spec/exports.md`).
 //!
 //! ```text
 //! {"$jinx":1,"image":{"$bytes":"<base64>"},"score":{"$float":"nan"}}
@@ -21,13 +21,13 @@ pub const HEADER: &str = "$jinx";
 pub const VERSION: i64 = 1;
 pub const BYTES: &str = "$bytes";
 pub const FLOAT: &str = "$float";
-/// Wraps a dict whose first name would make it a marker.
+/// Wraps a dict whose first name would turn it into a marker.
 pub const DICT: &str = "$dict";
-/// In a tar: the file that holds a payload, instead of base64.
+/// In a tar: names a file with the content, instead of base64.
 pub const FILE: &str = "$file";
 const PAYLOADS: [(&str, Payload); 4] =
     [(BYTES, Payload::Raw), ("$npy", Payload::Npy), ("$pt", Payload::Pt), ("$np", Payload::Np)];
-/// Each level of a row may be escaped, and its innermost value a marker with a file.
+/// The maximum depth: each level of a row may be escaped, and its innermost value may be a marker with a file.
 const MAX_TEXT_DEPTH: usize = 2 * MAX_DEPTH + 2;
 
 pub fn tag_of(payload: Payload) -> &'static str {
@@ -39,12 +39,12 @@ pub fn is_reserved(name: &str) -> bool {
     name == FLOAT || name == DICT || PAYLOADS.iter().any(|(tag, _)| *tag == name)
 }
 
-/// Whether a row declares that it holds markers.
+/// Whether a row declares that it contains markers.
 pub fn is_marked(row: &[u8]) -> bool {
     header_end(row).is_some()
 }
 
-/// Where the row continues after the member that declares markers: at a comma or at the end.
+/// The position where the row continues after the member that declares markers: at a comma or at the end.
 pub fn header_end(row: &[u8]) -> Option<usize> {
     let mut rest = row.trim_ascii_start();
     for token in [b"{".as_slice(), b"\"$jinx\"", b":", b"1"] {
@@ -53,20 +53,20 @@ pub fn header_end(row: &[u8]) -> Option<usize> {
     matches!(rest.first(), Some(b',' | b'}')).then(|| row.len() - rest.len())
 }
 
-/// Whether the text of a value in a marked row may hold markers.
+/// Whether the text of a value in a marked row may contain markers.
 pub fn may_hold(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"\"$").is_some() || memchr::memmem::find(text, b"\"\\u0024").is_some()
 }
 
-/// The files of a sample by their suffix.
+/// The files of a sample, by suffix.
 pub type PayloadFiles<'f> = &'f dyn Fn(&str) -> Option<Bytes>;
 
 /// How markers are read.
 #[derive(Clone, Copy, Default)]
 pub struct Markers<'f> {
-    /// Every row holds markers, as in old exports whose rows do not declare them.
+    /// Whether every row contains markers, as in old exports whose rows do not declare them.
     pub always: bool,
-    /// The files that markers may name.
+    /// The files to which markers may refer.
     pub files: Option<PayloadFiles<'f>>,
 }
 
@@ -122,7 +122,7 @@ pub fn emit_inner(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()>
     Walk { is_marked: true, files: None }.value(&tree.take()?, depth, sink)
 }
 
-/// Adds advice on the two most common mistakes.
+/// Adds advice about the two most common mistakes.
 fn advised(error: Error, line: &[u8]) -> Error {
     let not_json = error.cause() == Cause::Corrupt && error.what().starts_with("not valid JSON");
     let advice = if !not_json {
@@ -143,7 +143,7 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    /// A marked row; its own escape follows the header.
+    /// Emits a marked row; if the row itself is escaped, the escape follows the header.
     fn row(&self, members: &[(String, Value)], depth: usize, sink: &mut impl Sink) -> Result<()> {
         let members = match members {
             [(name, Value::Int(VERSION)), rest @ ..] if name == HEADER => rest,
@@ -202,7 +202,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let content = match members {
             [(_, content)] => content,
-            // The file name of a media value; only Hugging Face's columns have a place for it.
+            // The file name of a media value, for which only columns of Hugging Face have a place.
             [(_, content), (name, Value::Str(_) | Value::Null)] if tag == BYTES && name == "path" => content,
             _ => return Err(misfit(tag)),
         };

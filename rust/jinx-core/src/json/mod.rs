@@ -15,7 +15,7 @@ pub mod write;
 
 pub use duplicate_keys::{check_unique, count_names, emit_unique, has_duplicates};
 
-/// Emits the value that `text` consists of; `depth` counts the containers around it.
+/// Emits the value in `text`; `depth` counts the containers around it.
 ///
 /// # Errors
 /// `Corrupt` for text that is not JSON, `Limit` for nesting and integers beyond the caps.
@@ -23,7 +23,7 @@ pub fn emit(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     emit_below(text, depth, MAX_DEPTH, sink)
 }
 
-/// Like [`emit`], with another cap on nesting.
+/// Like [`emit`], with a different limit on nesting.
 fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut jiter = Jiter::new(text);
     let peek = jiter.peek().map_err(bad)?;
@@ -31,7 +31,7 @@ fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink)
     jiter.finish().map_err(bad)
 }
 
-/// Like [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities are words.
+/// Like [`emit`], for text written by Python's `json.dumps`, in which NaN and the infinities are words.
 ///
 /// # Errors
 /// The errors of [`emit`].
@@ -99,7 +99,7 @@ fn check_depth_below(depth: usize, max_depth: usize) -> Result<()> {
     }
 }
 
-/// Emits a value that is neither list nor dict.
+/// Emits a value that is neither a list nor a dict.
 ///
 /// # Errors
 /// The errors of [`emit`].

@@ -10,16 +10,16 @@ use crate::json::blocks::{Block, Scan, Vectors, scanned};
 use crate::json::swar::{eight, zero_bytes};
 use std::ops::Range;
 
-/// Groups of eight bytes that are searched before a string counts as long.
+/// The number of eight-byte groups that are searched before a string counts as long.
 const SHORT_WORDS: usize = 3;
 
-/// Where one member lies in its line. Lines are below 4 GiB (`MAX_ROW_BYTES`).
+/// The position of a member in its line. Lines are below 4 GiB (`MAX_ROW_BYTES`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The key's raw text between its quotes.
+    /// The raw text of the key, between its quotes.
     pub key: (u32, u32),
     pub value: (u32, u32),
-    /// Elements or members of a value that is a list or object, where they were counted.
+    /// The number of elements or members, if the value is a list or object and they were counted.
     pub elements: u32,
 }
 
@@ -33,7 +33,7 @@ impl Span {
     }
 }
 
-/// Steps through the members of the object that `line` consists of.
+/// Steps through the members of the object in `line`.
 #[derive(Debug)]
 pub struct Members<'l> {
     line: &'l [u8],
@@ -47,7 +47,7 @@ impl<'l> Members<'l> {
         Self { line, at: 0, started: false, is_counted: true }
     }
 
-    /// For callers that do not need [`Span::elements`]; this is faster.
+    /// The same without counting [`Span::elements`], which is faster.
     pub fn uncounted(line: &'l [u8]) -> Self {
         Self { is_counted: false, ..Self::new(line) }
     }
@@ -57,7 +57,7 @@ impl<'l> Members<'l> {
         Self { at, started: true, ..Self::new(line) }
     }
 
-    /// The next member, or `None` after the last.
+    /// The next member; `None` after the last.
     ///
     /// # Errors
     /// `Corrupt` where the line is not a JSON object.
@@ -98,13 +98,13 @@ impl<'l> Members<'l> {
         }))
     }
 
-    /// Where the next member begins: at its comma, or at the brace of the object.
+    /// The position where the next member begins: at its comma, or at the brace of the object.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The value of the next member if the text up to it is `start`, which is that of a member that was read before, from
-    /// its [`Members::position`] to its value; `None` if it is not, and [`Members::next_member`] tells what is there.
+    /// The value of the next member, if the text before it is `start`: the text of an earlier member, from its
+    /// [`Members::position`] to its value. Otherwise `None`; [`Members::next_member`] then reads what is there.
     ///
     /// # Errors
     /// The errors of [`Members::next_member`].
@@ -129,7 +129,7 @@ impl<'l> Members<'l> {
     }
 }
 
-/// Steps through the elements of the list that `text` consists of.
+/// Steps through the elements of the list in `text`.
 #[derive(Debug)]
 pub struct Elements<'t> {
     text: &'t [u8],
@@ -142,7 +142,7 @@ impl<'t> Elements<'t> {
         Self { text, at: 0, started: false }
     }
 
-    /// Where the next element lies, or `None` after the last.
+    /// The position of the next element; `None` after the last.
     ///
     /// # Errors
     /// `Corrupt` where the text is not a list.
@@ -192,7 +192,7 @@ fn first_mark(bytes: [u8; 8]) -> Option<(usize, bool)> {
 /// The position after the closing quote of a string whose content starts at `at`.
 #[inline]
 fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
-    // Names and many values are too short for a call of `memchr` to pay off.
+    // Names and many values are so short that a call of `memchr` does not pay off.
     for _ in 0..SHORT_WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
         match first_mark(*bytes) {
@@ -228,8 +228,8 @@ fn skip_value(line: &[u8], at: usize, is_counted: bool) -> Result<(usize, usize)
     }
 }
 
-/// The position after the list or object that starts at `at`, and the number of its elements or members, which means
-/// nothing if they are not counted.
+/// The position after the list or object that starts at `at`, and the number of its elements or members, which is
+/// meaningless if they are not counted.
 fn skip_container(line: &[u8], at: usize, is_counted: bool) -> Result<(usize, usize)> {
     match is_counted {
         true => scanned(Container::<true> { line, at }),
@@ -237,7 +237,7 @@ fn skip_container(line: &[u8], at: usize, is_counted: bool) -> Result<(usize, us
     }
 }
 
-/// The container of which [`skip_container`] finds the end.
+/// The container whose end [`skip_container`] finds.
 struct Container<'l, const COUNTED: bool> {
     line: &'l [u8],
     at: usize,
@@ -263,7 +263,7 @@ impl<const COUNTED: bool> Scan for Container<'_, COUNTED> {
             let outside = !strings.next::<V>(&block);
             let (opens, closes) = (block.opens & outside, block.closes & outside);
             let closing = closes.count_ones() as usize;
-            // Most blocks are too deeply nested to end the container, or to hold one of its commas.
+            // Most blocks are nested too deeply to end the container or to contain one of its commas.
             if depth > closing + usize::from(COUNTED) {
                 depth += opens.count_ones() as usize;
                 depth -= closing;
@@ -305,18 +305,18 @@ impl<const COUNTED: bool> Scan for Container<'_, COUNTED> {
 /// Tracks where strings are, from block to block.
 #[derive(Debug, Default)]
 struct Strings {
-    /// All ones while a string continues after the block.
+    /// All ones if a string continues after the block.
     open: u64,
-    /// One when a backslash at the end of the block escapes the next byte.
+    /// One if a backslash at the end of the block escapes the next byte.
     escaped: u64,
 }
 
 impl Strings {
-    /// The bytes of the next block that lie in a string, its first quote included.
+    /// The bytes of the next block that are inside a string, including its first quote.
     #[inline(always)]
     fn next<V: Vectors>(&mut self, block: &Block) -> u64 {
         let mut quotes = block.quotes & !self.escaped;
-        // Few blocks hold a backslash; doing this for all of them made reading one column 10 % slower.
+        // Few blocks contain a backslash; doing this for all blocks made reading one column 10 % slower.
         if block.backslashes != 0 {
             quotes &= !self.taken(block.backslashes);
         } else {
@@ -348,7 +348,7 @@ impl Strings {
     }
 }
 
-/// Number of elements of a list, or of members of an object.
+/// The number of elements of a list, or of members of an object.
 ///
 /// # Errors
 /// `Corrupt` when the brackets do not close.

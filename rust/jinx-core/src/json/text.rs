@@ -1,4 +1,4 @@
-//! Strings and floats as JSON text, and strings from it.
+//! Strings and floats as JSON text, and strings read from it.
 
 use crate::error::{Error, Result};
 use jiter::Jiter;
@@ -12,7 +12,7 @@ pub fn push_json_str(out: &mut Vec<u8>, text: &str) -> Result<()> {
     serde_json::to_writer(out, text).map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// A finite float as JSON text, shortest form that reads back equal.
+/// A finite float as JSON text, in the shortest form that reads back as the same float.
 pub fn push_json_float(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
 }

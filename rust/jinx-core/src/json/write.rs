@@ -1,4 +1,4 @@
-//! A sink that writes JSON text: what `jinx cat` prints and JSON Lines files hold. Its markers are those of
+//! A sink that writes JSON text, as printed by `jinx cat` and stored in JSON Lines files. Its markers are those of
 //! [`crate::json::markers`].
 
 use super::text::{push_json_float, push_json_str};
@@ -10,10 +10,10 @@ use crate::row_events::{Blob, Dtype, Number, Payload, Sink};
 /// How binary values are written in JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binary {
-    /// Markers, so that the value can come back; the row then begins with `"$jinx":1`.
+    /// Markers, so that values can be read back; the row then begins with `"$jinx":1`.
     #[default]
     Tagged,
-    /// Only the size of binary values, for people.
+    /// Only the size of binary values, for human readers.
     Summary,
 }
 
@@ -24,7 +24,7 @@ pub struct JsonText {
     binary: Binary,
     /// For each open dict: whether it is inside a `{"$dict":`.
     open: Vec<JsonContainer>,
-    /// Where the row begins, and whether it holds markers.
+    /// The position where the row begins, and whether it contains markers.
     start: usize,
     is_marked: bool,
 }
@@ -32,7 +32,7 @@ pub struct JsonText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JsonContainer {
     List,
-    /// No member yet: its first name decides whether it must be escaped.
+    /// A dict without members yet: its first name decides whether it must be escaped.
     NewDict,
     Dict,
     EscapedDict,
@@ -43,17 +43,17 @@ impl JsonText {
         Self { binary, ..Self::default() }
     }
 
-    /// Whether the current row, or else the last one, holds markers.
+    /// Whether the current row, or otherwise the last one, contains markers.
     pub fn is_marked(&self) -> bool {
         self.is_marked
     }
 
-    /// Makes the row declare markers, whether it holds any or not.
+    /// Makes the row declare markers, even if it contains none.
     pub fn mark(&mut self) {
         self.is_marked = true;
     }
 
-    /// A payload that lies in a file of the same sample.
+    /// Writes a value that is in another file of the same sample.
     ///
     /// # Errors
     /// None; as the other events.
@@ -78,7 +78,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// `path` is the file name of a media value, where it is one.
+    /// Writes a marker; `path` is the file name, for a media value.
     fn marker(
         &mut self,
         payload: Payload,

@@ -1,4 +1,4 @@
-//! Counts the samples with each code, under the choices made in other columns.
+//! Counts the samples with each code, given the choices made in other columns.
 
 use crate::browse::selected::Selected;
 use jinx_core::checked_math::to_u64;
@@ -10,14 +10,14 @@ use std::ops::Range;
 /// The number of samples that a thread counts before it takes the next ones; their bits are whole bytes.
 const BLOCK: usize = 1 << 18;
 
-/// The codes of a column, one byte for each sample, and which codes are chosen.
+/// The codes of a column, one byte per sample, and which codes are chosen.
 #[derive(Clone, Copy)]
 pub struct KeptCodes<'c> {
     pub codes: &'c [u8],
     pub is_kept: &'c [bool; 256],
 }
 
-/// How many samples have each code.
+/// The number of samples with each code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Counts {
     /// For each column, the samples that every *other* column keeps.
@@ -26,7 +26,7 @@ pub struct Counts {
     pub kept: u64,
 }
 
-/// Counts codes in each column, among the samples that the other columns keep and `among` has.
+/// Counts codes in each column, among the samples in `among` that all other columns keep.
 ///
 /// # Errors
 /// `Invalid` if a column has another length.
@@ -42,7 +42,7 @@ pub fn linked_counts(
             if among.is_some_and(|among| !among.has(i)) {
                 continue;
             }
-            // A sample that exactly one column leaves out counts in this column only.
+            // A sample that exactly one column refuses counts only in that column.
             let (mut refusals, mut refusing) = (0, 0);
             for (at, column) in columns.iter().enumerate() {
                 let is_refused = !column.is_kept[usize::from(column.codes[i])];
@@ -72,7 +72,7 @@ pub fn linked_counts(
     Ok(sum)
 }
 
-/// The samples that all columns keep and `among` has, as bits of [`Selected`].
+/// The samples in `among` that all columns keep, as bits of [`Selected`].
 ///
 /// # Errors
 /// `Invalid` if a column has another length.

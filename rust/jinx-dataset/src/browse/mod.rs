@@ -1,5 +1,5 @@
-//! Looks at all samples of a dataset at once, as a viewer does: columns as codes of one byte with counts that depend on
-//! each other, pages of any order, and words in strings.
+//! Looks at all samples of a dataset at once, like a viewer: columns as codes of one byte, with counts that depend on
+//! each other; pages in any order; and words in strings.
 
 mod counts;
 mod numbers;
@@ -20,5 +20,5 @@ pub use texts::{Categories, categories};
 
 /// The code of a missing value.
 pub const MISSING: u8 = u8::MAX;
-/// Codes of present values are smaller than this.
+/// The codes of values that are not missing are below this.
 pub const MAX_CODES: usize = 250;

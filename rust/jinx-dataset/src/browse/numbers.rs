@@ -13,7 +13,7 @@ use jinx_format::ordered_blocks::in_order;
 use jinx_format::read::columns::ColumnKind;
 use std::ops::Range;
 
-/// The number of samples of which a thread reads the rows at a time.
+/// The number of samples whose rows a thread reads at a time.
 const READ_BLOCK: usize = 8192;
 
 /// The numbers of a column. Missing values and NaN have none.
@@ -24,17 +24,17 @@ pub struct Numbers {
     facts: Facts,
 }
 
-/// Integers that order like the numbers.
+/// Integers that sort like the numbers.
 enum Keys {
-    /// In the files.
+    /// Numbers stored in the files.
     Stored(Stored),
-    /// Of a dataset whose samples are in another order than the column.
+    /// Numbers of a dataset whose samples are in another order than the column.
     Gathered { column: ColumnData, dataset: Dataset },
-    /// Read from the rows.
+    /// Numbers that were read from the rows.
     Kept(PackedKeys),
 }
 
-/// The known facts about all numbers.
+/// What is known about all numbers.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     /// The smallest and the largest finite number.
@@ -83,7 +83,7 @@ impl Numbers {
         Self::measured(dataset, path, kind)
     }
 
-    /// The numbers of a column in an order of its own.
+    /// The numbers of a column in another order than that of the column.
     fn gathered(dataset: &Dataset, column: ColumnData) -> Result<Self> {
         let kind = KeyKind::of(column.column_type()?);
         Self::of(Keys::Gathered { column, dataset: dataset.clone() }, dataset.len(), kind)
@@ -104,7 +104,7 @@ impl Numbers {
             false
         });
         match done {
-            // Also what the rows say about a list or dict.
+            // Reading rows also reports these errors for a list or dict.
             Err(error) if matches!(error.cause(), jinx_core::Cause::Mismatch | jinx_core::Cause::Invalid) => {
                 return Ok(None);
             }
@@ -147,12 +147,13 @@ impl Numbers {
         self.facts.range
     }
 
-    /// How many samples have no number.
+    /// The number of samples without a number.
     pub fn missing(&self) -> u64 {
         self.facts.missing
     }
 
-    /// For each sample the number of its bin. `edges` are the lower edges of all bins but the first, in ascending order.
+    /// For each sample, the number of its bin. `edges` are the lower edges of all bins but the first, in ascending
+    /// order.
     ///
     /// # Errors
     /// `Invalid` for more bins than codes; read errors.
@@ -201,7 +202,7 @@ impl Numbers {
         }
     }
 
-    /// The block that holds a sample.
+    /// The block that contains a sample.
     pub(super) fn block_of(&self, sample: usize) -> usize {
         match &self.keys {
             Keys::Stored(stored) => stored.block_of(sample),
@@ -237,7 +238,7 @@ impl Numbers {
 }
 
 fn number_of(measure: Option<Measure>) -> Result<Option<f64>> {
-    #[allow(clippy::cast_precision_loss)] // charts and orders of columns without an index
+    #[allow(clippy::cast_precision_loss)] // used only for charts and orders of columns that are not indexed
     Ok(match measure {
         None | Some(Measure::None) => None,
         Some(Measure::Bool(value)) => Some(f64::from(u8::from(value))),

@@ -7,7 +7,7 @@ use jinx_format::ordered_blocks::in_order;
 
 const BUCKETS: usize = 1 << 16;
 
-/// Samples in the order of their numbers; equal ones keep their order, and samples without a number come last.
+/// Samples in the order of their numbers; equal numbers keep their order, and samples without a number come last.
 pub struct SortedPages {
     /// The samples bucket by bucket.
     samples: Vec<u32>,
@@ -18,7 +18,7 @@ pub struct SortedPages {
 }
 
 impl SortedPages {
-    /// Distributes `chosen` samples, or all.
+    /// Distributes the `chosen` samples, or all, over buckets.
     ///
     /// # Errors
     /// `Limit` for more samples than 32 bits count; `Invalid` for a choice from another number of samples; read errors.
@@ -65,7 +65,7 @@ impl SortedPages {
             }
             false
         })?;
-        // The order of samples without a number is final.
+        // Samples without a number are already in their final order.
         let mut is_sorted = vec![false; BUCKETS + 1];
         is_sorted[BUCKETS] = true;
         Ok(Self { samples, starts, is_sorted, is_descending })
@@ -79,18 +79,18 @@ impl SortedPages {
         self.samples.is_empty()
     }
 
-    /// Whether the samples from `start` on are in order already, so that the page needs no numbers.
+    /// Whether the samples from `start` on are already sorted, so that the page needs no numbers.
     pub fn is_ready(&self, start: usize, count: usize) -> bool {
         self.buckets(start, count).all(|bucket| self.is_sorted[bucket])
     }
 
-    /// The samples at `start` and after it.
+    /// The samples from `start` on that fit the page.
     pub fn page(&self, start: usize, count: usize) -> &[u32] {
         let start = start.min(self.len());
         &self.samples[start..self.len().min(start.saturating_add(count))]
     }
 
-    /// Sorts what a page shows, by the numbers from which this was made.
+    /// Sorts the samples of a page, using the numbers from which this was made.
     ///
     /// # Errors
     /// Read errors.
@@ -102,7 +102,7 @@ impl SortedPages {
             let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
             let mut keyed: Vec<(u64, usize)> = Vec::with_capacity(end - start);
             let own = self.samples[start..end].iter().map(|sample| index(*sample));
-            // The positions ascend, so each block is read only once.
+            // The positions ascend, so that each block is read only once.
             let mut own = own.peekable();
             while let Some(first) = own.peek() {
                 let block = numbers.block_of(*first);
@@ -127,7 +127,7 @@ impl SortedPages {
         index(self.starts[bucket])
     }
 
-    /// The buckets that hold a page.
+    /// The buckets that contain a page.
     fn buckets(&self, start: usize, count: usize) -> std::ops::Range<usize> {
         let end = start.saturating_add(count).min(self.len());
         if start >= end {
@@ -150,7 +150,7 @@ fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Places numbers in buckets, in ascending order.
+/// Assigns numbers to buckets, in ascending order.
 struct Place {
     least: f64,
     /// Buckets per unit.
@@ -162,7 +162,7 @@ impl Place {
         let (least, largest) = numbers.range().unwrap_or_default();
         #[allow(clippy::cast_precision_loss)]
         let scale = (BUCKETS - 1) as f64 / (largest - least);
-        // A range over the largest float, or of one number.
+        // The scale is not finite if the range exceeds the largest float, or contains only one number.
         Self { least, scale: if scale.is_finite() { scale } else { 0.0 } }
     }
 
@@ -170,7 +170,7 @@ impl Place {
         if number.is_infinite() {
             return if number > 0.0 { BUCKETS - 1 } else { 0 };
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast from a float saturates
         let bucket = ((number - self.least) * self.scale) as usize;
         bucket.min(BUCKETS - 1)
     }
@@ -200,7 +200,7 @@ mod tests {
             let selected = selected.as_deref().map(|bits| Selected::new(bits, values.len()).unwrap());
             let mut pages = SortedPages::new(&numbers, selected, is_descending).unwrap();
             assert_eq!(pages.len(), expected.len());
-            // From the end, in pages that cut buckets.
+            // Start from the end, with pages that cut buckets.
             let mut found: Vec<u32> = Vec::new();
             for start in (0..expected.len()).step_by(37).rev() {
                 pages.sort_page(&numbers, start, 37).unwrap();

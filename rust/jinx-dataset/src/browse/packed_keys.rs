@@ -1,4 +1,4 @@
-//! Keys of numbers that were read from rows, in few bytes: most such columns are lengths and small integers.
+//! Keys of numbers that were read from rows, in few bytes: most such columns are lengths or small integers.
 
 use crate::browse::sortable_cells::{KeyKind, float_key, int_key};
 
@@ -20,7 +20,7 @@ struct Block {
 }
 
 enum Cells {
-    /// Integers, as the difference to the least one.
+    /// Integers, as differences from the smallest one.
     Bytes(i64, Vec<u8>),
     Shorts(i64, Vec<u16>),
     Words(i64, Vec<u32>),
@@ -74,7 +74,7 @@ impl PackedKeys {
         }
     }
 
-    /// All keys, once none follow.
+    /// All keys, once no more follow.
     pub(super) fn finished(mut self) -> Self {
         if !self.open.is_empty() {
             self.close();
@@ -101,20 +101,20 @@ impl PackedKeys {
 }
 
 impl KeyKind {
-    /// The integer of a key, if it stands for one that it can be made from again.
+    /// The integer for a key, if the key can be recovered from it.
     fn integer(self, key: u64) -> Option<i64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
             Self::Int => Some((key ^ int_key(0)).cast_signed()),
             Self::Float => {
                 let value = self.number(key);
-                #[allow(clippy::cast_possible_truncation)] // of a whole number that both hold exactly
+                #[allow(clippy::cast_possible_truncation)] // a whole number that both types hold exactly
                 (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
             }
         }
     }
 
-    /// The key of such an integer.
+    /// The key for such an integer.
     fn key(self, value: i64) -> u64 {
         match self {
             Self::Int => int_key(value),

@@ -1,4 +1,4 @@
-//! Finds samples that have a word in one of their strings.
+//! Finds samples that contain a word in one of their strings.
 
 use crate::dataset::Dataset;
 use crate::shards::ShardRows;
@@ -10,7 +10,8 @@ use jinx_format::fields::FieldInfo;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Returns the first `limit` samples in `range` that have a string with `word` in it. ASCII letters match in both cases.
+/// Returns the first `limit` samples in `range` that have a string containing `word`. ASCII letters match in both
+/// cases.
 ///
 /// # Errors
 /// `Invalid` for an empty word or a range past the end; read errors.
@@ -41,15 +42,15 @@ pub fn search(dataset: &Dataset, word: &str, range: Range<usize>, limit: u64) ->
     })
 }
 
-/// Rows whose text can tell that a string does not have the word.
+/// Rows whose text can show that a sample does not contain the word.
 struct Lines {
     rows: Arc<ShardRows>,
-    /// A part of the word that JSON never escapes, unless as `\u`.
+    /// A part of the word that JSON only ever escapes as `\u`.
     part: Needle,
 }
 
 impl Lines {
-    /// `None` if all samples must be read: they are not rows, or strings are compressed, or the word would be escaped.
+    /// `None` if all samples must be read: they are not rows, strings are compressed, or the word would be escaped.
     fn of(dataset: &Dataset, word: &str) -> Result<Option<Self>> {
         let Ok(rows) = Arc::clone(&dataset.rows).into_any().downcast::<ShardRows>() else { return Ok(None) };
         let is_escaped = |byte: &u8| *byte < b' ' || matches!(*byte, b'"' | b'\\' | b'/' | 0x7f);
@@ -62,13 +63,13 @@ impl Lines {
         Ok((is_plain && !has_coded).then_some(Self { rows, part }))
     }
 
-    /// The samples whose row may have the word.
+    /// The samples whose row may contain the word.
     fn candidates(&self, dataset: &Dataset, block: Range<usize>) -> Result<Vec<usize>> {
         let shards = self.rows.shards.get()?;
         let mut found = Vec::new();
         let (mut next, mut numbers) = (block.start, Vec::new());
         while next < block.end {
-            // Samples of one file whose rows follow each other are read together.
+            // Samples whose rows are adjacent in one file are read together.
             let first = next;
             let (shard, row) = shards.locate(dataset.position(next))?;
             numbers.clear();
@@ -94,10 +95,10 @@ impl Lines {
     }
 }
 
-/// A word to find; the case of ASCII letters does not matter.
+/// A word to search for; the case of ASCII letters is ignored.
 struct Needle {
     word: Vec<u8>,
-    /// The position of the byte that is rarest in other text.
+    /// The position of the byte that is least common in other text.
     rarest: usize,
 }
 
@@ -120,15 +121,15 @@ impl Needle {
     }
 }
 
-/// A rank for how often a byte occurs in rows: JSON's own bytes and common letters are worse to look for.
+/// A rank of how often a byte occurs in rows: JSON's own bytes and common letters are worse to look for.
 fn frequency(byte: u8) -> u8 {
     const BY_FREQUENCY: &[u8] = b"zqxjkvbpygfwmucldrhsnioate0123456789 ";
     let place = BY_FREQUENCY.iter().position(|other| *other == byte);
-    // Bytes of other scripts are common in texts of these scripts, where the word occurs.
+    // In texts in another script, where the word occurs, bytes of that script are common.
     place.map_or(if byte.is_ascii() { u8::MAX } else { 20 }, |place| u8::try_from(place).unwrap_or(u8::MAX))
 }
 
-/// Looks for the word in every string of a sample.
+/// Searches every string of a sample for the word.
 struct Strings<'n> {
     needle: &'n Needle,
     is_found: bool,

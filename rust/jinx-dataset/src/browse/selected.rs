@@ -4,7 +4,7 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use std::ops::Range;
 
-/// The selected samples: of sample `i`, bit `i % 8` of byte `i / 8`, counted from the lowest.
+/// The selected samples; for sample `i`, this is bit `i % 8` of byte `i / 8`, counted from the lowest.
 #[derive(Clone, Copy)]
 pub struct Selected<'b> {
     bits: &'b [u8],
@@ -27,7 +27,7 @@ impl<'b> Selected<'b> {
         Ok(Self { bits, samples })
     }
 
-    /// The samples that it selects from.
+    /// The number of samples of the dataset.
     pub(super) fn samples(&self) -> usize {
         self.samples
     }
@@ -51,7 +51,7 @@ impl<'b> Selected<'b> {
 pub(super) mod tests {
     use super::*;
 
-    /// The bits of these samples.
+    /// The bits of samples in a range.
     pub fn bits(selected: &[usize], samples: usize) -> Vec<u8> {
         let mut bits = vec![0; samples.div_ceil(8)];
         selected.iter().for_each(|sample| bits[sample / 8] |= 1 << (sample % 8));

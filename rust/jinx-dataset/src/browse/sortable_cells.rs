@@ -1,4 +1,4 @@
-//! Single cells of a column as integers that order like their numbers.
+//! Single cells of a column as integers that sort like their numbers.
 
 use crate::column_data::ColumnData;
 use jinx_core::Result;
@@ -6,7 +6,7 @@ use jinx_core::checked_math::to_u64;
 use jinx_format::read::column_view::{CellNumber, ColumnView};
 use jinx_format::read::columns::ColumnType;
 
-/// How a key stands for a number.
+/// How a key represents a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyKind {
     Int,
@@ -16,7 +16,7 @@ pub(super) enum KeyKind {
 const SIGN: u64 = 1 << 63;
 
 impl KeyKind {
-    /// How the keys of columns of a type are made.
+    /// How keys are made for columns of a type.
     pub(super) fn of(dtype: ColumnType) -> Self {
         if dtype.is_float() { Self::Float } else { Self::Int }
     }
@@ -26,7 +26,7 @@ impl KeyKind {
         match self {
             Self::Float if key & SIGN == 0 => f64::from_bits(!key),
             Self::Float => f64::from_bits(key ^ SIGN),
-            #[allow(clippy::cast_precision_loss)] // only to place it in a chart
+            #[allow(clippy::cast_precision_loss)] // the number is only placed in a chart
             Self::Int => (key ^ SIGN).cast_signed() as f64,
         }
     }
@@ -53,7 +53,7 @@ pub(super) struct Cells<'c> {
 }
 
 impl<'c> Cells<'c> {
-    /// The cells of `column`, whose keys are of a kind. Integers become floats only where these are exact.
+    /// The cells of `column`, with keys of the given kind. Integers become floats only where these are exact.
     ///
     /// # Errors
     /// `Invalid` for strings.
@@ -71,12 +71,12 @@ impl<'c> Cells<'c> {
             Some(CellNumber::Float(value)) => return Ok(float_key(value)),
             Some(CellNumber::Bool(value)) => value.into(),
             Some(CellNumber::Int(value)) => value,
-            // Keys have room only for the largest signed integer.
+            // A key only has room for the largest signed integer.
             Some(CellNumber::Uint(value)) => i64::try_from(value).unwrap_or(i64::MAX),
         };
         Ok(match self.kind {
             KeyKind::Int => Some(int_key(value)),
-            #[allow(clippy::cast_precision_loss)] // of a width that floats hold exactly
+            #[allow(clippy::cast_precision_loss)] // a float holds integers of this width exactly
             KeyKind::Float => float_key(value as f64),
         })
     }

@@ -10,9 +10,9 @@ use jinx_format::read::columns::{ColumnKind, ColumnType};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of samples that a thread takes at a time.
+/// The number of samples that a thread processes at a time.
 const BLOCK: usize = 1 << 18;
-/// Parts that stay in memory: a thread of each of a few cores reads one.
+/// The number of parts that stay in memory: each of a few cores has a thread that reads one.
 const KEPT_PARTS: usize = 4;
 
 /// An indexed column of a dataset whose samples are in the order of the column.
@@ -21,7 +21,7 @@ pub(super) struct Stored {
     path: Vec<Option<String>>,
     kind: ColumnKind,
     pub(super) key_kind: KeyKind,
-    /// The samples of each part, in pieces, with the number of the part and its first position.
+    /// The samples of each part in blocks, with the number of the part and its first position.
     blocks: Vec<Block>,
     kept: Mutex<Vec<(usize, Arc<ColumnData>)>>,
 }
@@ -34,7 +34,7 @@ struct Block {
 }
 
 impl Stored {
-    /// `None` if the column is not indexed, holds no single numbers, or the dataset has another order.
+    /// `None` if the column is not indexed or does not contain single numbers, or if the dataset has another order.
     ///
     /// # Errors
     /// Read errors.
@@ -46,7 +46,7 @@ impl Stored {
         let Some(types) = parts.iter().map(|part| part.dtype).collect::<Option<Vec<ColumnType>>>() else {
             return Ok(None);
         };
-        // Strings and times are no numbers.
+        // Strings and times are not numbers.
         let is_number = |dtype: &ColumnType| !matches!(dtype, ColumnType::Utf8 | ColumnType::Time(_));
         let Some(dtype) = common_type(&types).filter(is_number) else { return Ok(None) };
         Ok(Some(Self {
@@ -108,7 +108,7 @@ impl Stored {
     }
 }
 
-/// The samples of a dataset in pieces, none of which is in two parts.
+/// The samples of a dataset in blocks, none of which extends over two parts.
 fn blocks(dataset: &Dataset, parts: &[ColumnPart]) -> Result<Vec<Block>> {
     let mut blocks = Vec::new();
     let place = |position: u64| match &dataset.positions {

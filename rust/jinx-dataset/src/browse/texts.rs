@@ -79,7 +79,7 @@ pub fn categories(dataset: &Dataset, path: &[String], most: usize) -> Result<Opt
         !are_few
     });
     match found {
-        // What the rows say about a list or dict.
+        // Reading rows also reports these errors for a list or dict.
         Err(error) if matches!(error.cause(), Cause::Mismatch | Cause::Invalid) => return Ok(None),
         found => found?,
     }

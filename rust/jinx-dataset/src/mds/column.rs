@@ -82,7 +82,7 @@ pub fn measure(
     measured.map(Some).map_err(locate)
 }
 
-/// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
+/// Counts the bytes of a binary value, the elements of a list, or the rows of an array. `None` if the value must be
 /// decoded first.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// All decoding threads of a dataset, so that closing the dataset ends them.
 pub struct Walks {
-    /// Whether any shard is compressed as a file.
+    /// Whether any shard is compressed as a file, so that decoding ahead helps.
     pub are_worth_it: bool,
     open: Mutex<Vec<Weak<Mutex<Decoding>>>>,
 }
@@ -35,7 +35,7 @@ impl Decoding {
 impl Drop for Decoding {
     fn drop(&mut self) {
         if self.process != process::id() {
-            // The thread exists only in the parent process of a fork.
+            // After a fork, the thread exists only in the parent process.
             std::mem::forget(self.prefetcher.take());
         }
     }
@@ -52,7 +52,7 @@ impl Walks {
         open.push(Arc::downgrade(decoding));
     }
 
-    /// Ends all threads, except those that an iterator is waiting for. That iterator ends its thread.
+    /// Ends all threads except those for which an iterator is waiting. That iterator ends its thread.
     pub fn end(&self) {
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
         for decoding in open.iter().filter_map(Weak::upgrade) {

@@ -194,7 +194,8 @@ impl Rows for MdsRows {
         Err(Error::invalid("MDS directories have no footer"))
     }
 
-    /// Samples that are compressed as one piece stay in memory until their values are decoded.
+    /// Returns how many samples to take together: a sample that is compressed as one piece stays in memory until its
+    /// values are decoded.
     fn taken_together(&self, positions: &[u64]) -> usize {
         let Ok(directory) = self.directory.get() else { return positions.len() };
         let mut bytes = 0u64;
@@ -213,7 +214,7 @@ impl Rows for MdsRows {
     }
 }
 
-/// Checks a shard that has no columns: no access to a column can report what is wrong with it.
+/// Checks a shard without columns: no access to a column could report what is wrong with it.
 fn check_columns(directory: &Directory, position: u64) -> Result<()> {
     let (shard, _) = directory.place(position);
     let Some(info) = directory.info(shard).filter(|info| info.columns.all.is_empty()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Reads an MDS directory with shards that are compressed as files, from the first sample to the last.
+//! Reads an MDS directory whose shards are compressed as files, from first to last sample.
 //!
 //! Such a shard cannot be read sample by sample. One thread decodes the whole file and returns it in pieces, in order.
 

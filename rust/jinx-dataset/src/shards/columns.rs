@@ -1,4 +1,4 @@
-//! The stored columns of several shards: joined, or each on its own.
+//! The stored columns of several shards, joined or separate.
 
 use crate::column_data::{ColumnData, ColumnPart};
 use crate::shards::shard_list::Shards;
@@ -15,7 +15,7 @@ struct JoinedColumn {
     rows: u64,
 }
 
-/// Joins a stored column of all shards. `None` if a shard lacks the column or the types have no common type.
+/// Joins a stored column from all shards. `None` if a shard lacks the column or the types have no common type.
 pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
     let joined = join(shards, path, kind)?;
     Ok(joined.map(|(dtype, joined)| {
@@ -35,7 +35,7 @@ pub fn parts(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Resu
     Ok(Some(parts))
 }
 
-/// Reads the stored column of one of the shards that [`parts`] lists; of a mapped one, the cells stay in the map.
+/// Reads the stored column of one of the shards in [`parts`]; if it is mapped, the cells stay in the map.
 pub fn part(shards: &Shards, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
     let lacks = || Error::invalid(format!("the column has no part {part}"));
     let shard = shards.shard(live(shards).nth(part).ok_or_else(lacks)?)?;
@@ -82,7 +82,7 @@ fn join(
     Ok(Some((dtype, joined)))
 }
 
-/// The narrowest type that can hold all types; `None` if there is none.
+/// The narrowest type that can represent all types; `None` if there is none.
 pub fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
     use ColumnType as T;
     let first = *types.first()?;
@@ -135,7 +135,7 @@ impl JoinedColumn {
 /// Converts a cell to the wider type, in eight bytes.
 fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
     match from.number(cell) {
-        // Exact: only integers of up to 32 bits are joined with floats.
+        // Exact, because only integers of up to 32 bits are combined with floats.
         #[allow(clippy::cast_precision_loss)]
         Some(CellNumber::Int(value)) if to == ColumnType::Float64 => (value as f64).to_le_bytes(),
         Some(CellNumber::Int(value)) => value.to_le_bytes(),

@@ -55,7 +55,7 @@ impl Facts {
         })
     }
 
-    /// Whether it is known, without opening a shard, that some shard has no such column in its index.
+    /// Whether it is known, without opening a shard, that some shard does not have the column in its index.
     pub fn lacks_indexed(&self, path: &[Option<String>], kind: ColumnKind) -> bool {
         let is_it = |(known, known_kind): &Indexed| known == path && known_kind == kind.name();
         self.indexed.get().is_some_and(|indexed| !indexed.iter().any(is_it))

@@ -1,4 +1,4 @@
-//! Fetches what samples in other places than this machine need, with few requests.
+//! Fetches what samples on other machines need, with few requests.
 
 use crate::shards::shard_list::Shards;
 use jinx_core::Result;
@@ -6,7 +6,7 @@ use jinx_core::io::{Density, Source};
 use jinx_format::read::range_plan::RangePlan;
 use std::collections::BTreeMap;
 
-/// The columns that `wanted` selects of the samples at `positions` will be read soon.
+/// Announces that the columns that `wanted` selects of the samples at `positions` will be read soon.
 pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
     if !shards.has_far() {
         return;
@@ -21,7 +21,7 @@ pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -
     shards.expect_open(rows.keys().copied());
     let far = rows.iter().filter_map(|(at, rows)| shards.shard(*at).ok().map(|shard| shard.plan(rows)));
     let plans: Vec<RangePlan<'_>> = far.collect();
-    // The requests of all shards are on their way before the answer to one is read.
+    // Send the requests of all shards before reading the answer to any.
     plans.iter().for_each(|plan| plan.expect_lines(density));
     plans.iter().for_each(|plan| plan.expect_values(wanted, density));
 }

@@ -26,7 +26,7 @@ pub fn filtered(
     })
 }
 
-/// Returns the kind of the values at a path, if all shards have an indexed column for it.
+/// Returns the kind of the values at a path, if all shards have an indexed column there.
 pub fn indexed_kind(shards: &Shards, path: &[String]) -> Result<Option<ValueKind>> {
     let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
     let mut kinds = Vec::new();

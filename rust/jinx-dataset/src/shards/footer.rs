@@ -10,7 +10,7 @@ use jinx_format::own_columns::{field_of, name_of};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 
-/// Scan this many rows for column names.
+/// The number of rows to scan for column names.
 const SCANNED_FOR_NAMES: u64 = 1000;
 
 /// The footer of shard `i` as JSON text.
@@ -68,7 +68,7 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
         let own = shard.own_columns().iter().map(name_of).filter(|name| seen.insert((*name).to_owned()));
         names.extend(own.map(str::to_owned).collect::<Vec<_>>());
     }
-    // Without samples, only the schemas name columns.
+    // Without samples, only the schemas contain column names.
     let empty = if names.is_empty() && shards.is_empty() { shards.count() } else { 0 };
     for i in 0..empty {
         if let Some(schema) = &shards.shard(i)?.footer().arrow_schema {
@@ -80,7 +80,7 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let rows = if names.is_empty() { shards.len().min(SCANNED_FOR_NAMES) } else { 0 };
     for position in 0..rows {
         let (shard, i) = shards.locate(position)?;
-        // The footer of a view names its own columns, and without any it has no rows.
+        // The footer of a view lists its own columns; a view without any has no rows.
         if shard.footer().view.is_some() {
             continue;
         }

@@ -59,7 +59,7 @@ impl ShardRows {
         Ok(Self { files, shards, facts, projection: Projection::default(), plain })
     }
 
-    /// The rows of several as one, which share the open files. All must be JSON lines, or none.
+    /// The rows of several lists of shards as one, sharing the open files. All must be JSON lines, or none.
     ///
     /// # Errors
     /// `Invalid` if the files of one are closed.
@@ -73,7 +73,7 @@ impl ShardRows {
         Ok(Self { files, shards, facts, projection: Projection::default(), plain })
     }
 
-    /// Each shard by itself.
+    /// Each shard separately.
     ///
     /// # Errors
     /// `Invalid` if the files are closed; errors from opening the shards.
@@ -325,7 +325,7 @@ impl Rows for ShardRows {
     }
 }
 
-/// The types of shards that are all empty: the types of all columns that any of them has.
+/// The columns and types of shards that are all empty: those of any shard.
 fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
     let mut all = ArrowTypes::default();
     for i in 0..shards.count() {

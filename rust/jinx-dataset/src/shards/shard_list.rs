@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
-/// At URLs, so many are opened at the same time.
+/// Open all shards of a directory if it has at most this many, so that replacing the directory does not affect its
+/// readers. At URLs, so many are opened at the same time.
 const OPENED_AT_ONCE: usize = 16;
 
 /// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
@@ -27,13 +27,13 @@ struct ShardEntry {
     path: PathBuf,
     /// Whether the path is a URL.
     is_far: bool,
-    /// Whether it may have a sidecar.
+    /// Whether the shard may have a sidecar.
     has_sidecar: bool,
     expected: Option<(u64, String)>,
     options: Arc<OpenOptions>,
     is_plain: bool,
     shard: OnceLock<Shard>,
-    /// Identities are kept, because the identity of a file without an id is read from the file.
+    /// The identity, which is kept because for a file without an id it is computed from the file.
     identity: OnceLock<String>,
 }
 
@@ -87,7 +87,7 @@ impl Shards {
         Ok(shards)
     }
 
-    /// Begins to open shards that are at URLs, so that the caller, who opens one after the other, does not wait for each.
+    /// Begins to open shards at URLs, so that a caller who opens one after another does not wait for each.
     pub fn expect_open(&self, shards: impl Iterator<Item = usize>) {
         let closed =
             shards.map(|i| &self.entries[i]).filter(|entry| entry.is_far && entry.shard.get().is_none());
@@ -103,7 +103,7 @@ impl Shards {
         }
     }
 
-    /// Shard `i` for a caller that visits all of them in order.
+    /// Shard `i`, for a caller that visits all of them in order.
     ///
     /// # Errors
     /// The errors of [`Self::shard`].
@@ -114,7 +114,7 @@ impl Shards {
         self.shard(i)
     }
 
-    /// Opens all shards unless there are many. If one cannot be opened, access to its samples reports the error.
+    /// Opens all shards, unless there are many. If one cannot be opened, access to its samples reports the error.
     fn open_few(&self) {
         let few = if self.count() <= OPENED_AT_ONCE { self.count() } else { 0 };
         for i in 0..few {
@@ -122,7 +122,7 @@ impl Shards {
         }
     }
 
-    /// The shards of several lists as one, which shares their open files.
+    /// The shards of several lists as one, sharing their open files.
     ///
     /// # Errors
     /// `Corrupt` if the number of samples does not fit into 64 bits.
@@ -139,7 +139,7 @@ impl Shards {
         Ok(joined)
     }
 
-    /// Each shard by itself, with its rows: a listed view has more samples than rows if it has no columns of its own.
+    /// Each shard separately, with its rows: a listed view without columns of its own has more samples than rows.
     ///
     /// # Errors
     /// Errors from opening the shards.
@@ -179,7 +179,7 @@ impl Shards {
         let reopened = |i: usize| {
             let entry = &self.entries[i];
             let (samples, id) = self.identity(i)?;
-            // A shard of another split counts no samples here.
+            // A shard of another split adds no samples here.
             let samples = entry.shard.get().map_or(samples, |shard| shard.footer().num_samples);
             let (base, views) = (entry.options.base.clone(), entry.options.views);
             let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());
@@ -211,7 +211,7 @@ impl Shards {
         self.entries.len()
     }
 
-    /// Number of samples of shard `i`; 0 for a shard of another split.
+    /// The number of samples of shard `i`; 0 for a shard of another split.
     pub fn samples(&self, i: usize) -> u64 {
         self.starts[i + 1] - self.starts[i]
     }
@@ -256,8 +256,8 @@ impl Shards {
         Ok(found.get_or_init(|| identity).clone())
     }
 
-    /// Returns the number of samples of shard `i` and the id by which a saved view names it as its base. Does not open
-    /// the shard if both are already known.
+    /// Returns the number of samples of shard `i`, and the id with which a saved view refers to it as a base. Does not
+    /// open the shard if both are already known.
     pub fn base_id(&self, i: usize) -> Result<(u64, String)> {
         match &self.entries[i].expected {
             Some((samples, id)) if is_of_format(id) => Ok((*samples, id.clone())),
@@ -271,7 +271,7 @@ impl Shards {
         Ok((self.shard(at)?, i - self.starts[at]))
     }
 
-    /// Whether the shard of sample `i` is open already.
+    /// Whether the shard with sample `i` is already open.
     pub fn is_open(&self, i: u64) -> bool {
         self.entries[self.place(i)].shard.get().is_some()
     }
@@ -286,7 +286,7 @@ impl Shards {
         self.entries[i].is_far
     }
 
-    /// Whether any shard is.
+    /// Whether any shard is on another machine.
     pub fn has_far(&self) -> bool {
         self.has_far
     }
@@ -315,13 +315,12 @@ fn too_many() -> Error {
     Error::corrupt("more samples than 64 bits count")
 }
 
-/// Whether an identity is the id of the format, and not what stands for it.
+/// Whether an identity is an id of the format, and not a replacement for it.
 fn is_of_format(id: &str) -> bool {
     !id.is_empty() && !id.contains('-')
 }
 
-/// Whether the shard is the expected one. For a file without an id, a manifest only has the number of
-/// samples.
+/// Whether the shard is the expected one. For a file without an id, a manifest only has the number of samples.
 fn has_identity(shard: &Shard, expected: &str) -> Result<bool> {
     if shard.footer().id.is_none() && expected.is_empty() {
         return Ok(true);

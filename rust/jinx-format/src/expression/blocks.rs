@@ -33,7 +33,7 @@ impl Block<'_> {
         self.len() == 0
     }
 
-    /// The row at place `i` of the block.
+    /// The row at position `i` of the block.
     pub fn row(&self, i: usize) -> u64 {
         match self {
             Self::Range { start, .. } => start + to_u64(i),
@@ -42,7 +42,7 @@ impl Block<'_> {
     }
 }
 
-/// What an expression needs from a path: its value, its length, or whether it has no value.
+/// What an expression needs to know about a path: its value, its length, or whether it has no value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     value: bool,
@@ -61,7 +61,7 @@ struct PathColumns<'s> {
     asked: Asked,
     values: Option<ChunkedColumn<'s>>,
     lengths: Option<ChunkedColumn<'s>>,
-    /// The type of the values in the rows, if it is narrower than that of the column.
+    /// The type of the values in the rows, if narrower than that of the column.
     narrow: Option<NarrowFloat>,
 }
 
@@ -91,7 +91,7 @@ impl<'s> ShardColumns<'s> {
             let float_types = FloatTypes::at(&shard.footer().fields, names);
             let column = |kind, is_asked: bool| -> Result<_> {
                 let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
-                // A vector is not a value that an expression compares, and a time is compared as its text.
+                // An expression cannot compare a vector, and compares a time as its text.
                 Ok(column.filter(|column| {
                     let is_mixed = column.dtype == ColumnType::Float64 && float_types == FloatTypes::Mixed;
                     column.is_scalar() && !is_mixed
@@ -104,7 +104,7 @@ impl<'s> ShardColumns<'s> {
             };
             let mut columns_of_path =
                 PathColumns { asked, values, narrow, lengths: column(ColumnKind::Length, asked.length)? };
-            // Both kinds of columns show whether there is a value. Prefer lengths, which are smaller.
+            // Either kind of column shows whether there is a value. Prefer lengths, which are smaller.
             if asked.none && columns_of_path.any().is_none() {
                 columns_of_path.lengths = column(ColumnKind::Length, true)?;
                 if columns_of_path.lengths.is_none() {
@@ -119,7 +119,7 @@ impl<'s> ShardColumns<'s> {
         Ok(Self { paths: all })
     }
 
-    /// Checks the cells of the rows, which must be done before they are read.
+    /// Checks the cells of the rows; this must be done before they are read.
     ///
     /// # Errors
     /// The errors of [`ChunkedColumn::require`].
@@ -135,7 +135,7 @@ impl<'s> ShardColumns<'s> {
         Ok(())
     }
 
-    /// Whether the columns have everything that the expression needs from a path.
+    /// Whether the columns have everything that the expression needs to know about a path.
     pub fn has(&self, path: usize) -> bool {
         self.paths.get(path).is_some_and(|columns| {
             (!columns.asked.value || columns.values.is_some())
@@ -169,12 +169,12 @@ impl<'s> ShardColumns<'s> {
         })
     }
 
-    /// Whether there is no value at a path, if a column shows this.
+    /// Whether there is no value at a path, if a column can tell.
     pub(crate) fn is_none(&self, path: usize, row: u64) -> Option<bool> {
         self.paths.get(path)?.any().map(|column| !column.is_valid(row))
     }
 
-    /// The answers for the rows that follow from the columns; `None` if the columns give no answer.
+    /// The answers for the rows, as far as the columns determine them; `None` if they determine none.
     pub(crate) fn answers(&self, expression: &Expression, rows: Block<'_>) -> Option<Vec<Truth>> {
         self.condition(expression, &expression.condition, rows)
     }
@@ -231,7 +231,7 @@ impl<'s> ShardColumns<'s> {
         }
         let answer = |i: usize| {
             let sample = IndexedSample { columns: self, row: rows.row(i) };
-            // Leave values that cannot be compared open. Reading the row reports the error if the answer needs them.
+            // Leave values that cannot be compared open: if the answer needs them, reading the row reports the error.
             expression.test(test, &sample).unwrap_or(Truth::OPEN)
         };
         Some((0..rows.len()).map(answer).collect())
@@ -258,7 +258,7 @@ impl<'s> ShardColumns<'s> {
         }
     }
 
-    /// Compares numbers with a literal, if the column's type can represent it exactly. Takes one instruction per row.
+    /// Compares numbers with a literal, if the column's type represents it exactly. Takes one instruction per row.
     fn compared(&self, test: &TestKind, rows: Block<'_>) -> Option<Vec<Truth>> {
         let TestKind::Compare(left, comparison, right) = test else { return None };
         let (operand, comparison, literal) = match (left, right) {
@@ -300,11 +300,11 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
         Some(CellNumber::Float(value)) => {
             column.dtype.narrow_float().map_or(Cell::Float(value), |kind| Cell::Narrow(value, kind))
         }
-        // Reading the column has checked that this is UTF-8.
+        // Reading the column has already checked the UTF-8.
         None if column.dtype == ColumnType::Utf8 => {
             Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()))
         }
-        // Times are left out when columns are opened.
+        // Opening the columns leaves out times.
         None => Cell::Other("a time"),
     }
 }
@@ -327,7 +327,7 @@ fn compared(
                 (dtype, literal) if dtype.is_float() => {
                     let value = match literal {
                         Literal::Float(value) => *value,
-                        // A float represents every integer of 32 bits exactly.
+                        // A float represents every 32-bit integer exactly.
                         Literal::Int(value) => f64::from(i32::try_from(*value).ok()?),
                         _ => return None,
                     };
@@ -365,7 +365,7 @@ fn each<const WIDTH: usize, N: PartialOrd + Copy>(
     }
 }
 
-/// `None` if one of the rows does not exist.
+/// The answers; `None` if one of the rows does not exist.
 fn answers<const WIDTH: usize>(
     cells: &[[u8; WIDTH]],
     rows: Block<'_>,
@@ -408,12 +408,12 @@ fn not_indexed() -> Error {
 }
 
 impl Expression {
-    /// Whether the expression needs the length of a value.
+    /// Whether the expression needs the length of any value.
     pub fn asks_lengths(&self) -> bool {
         self.asked().iter().any(|asked| asked.length)
     }
 
-    /// What the expression needs from each path.
+    /// What the expression needs to know about each path.
     fn asked(&self) -> Vec<Asked> {
         let mut asked = vec![Asked::default(); self.paths.len()];
         for test in self.tests() {

@@ -74,7 +74,7 @@ impl Expression {
         }
     }
 
-    /// The answer of one test.
+    /// The answer to one test.
     ///
     /// # Errors
     /// The errors of [`Self::selects`]. The error names the path and shows the test.
@@ -105,7 +105,7 @@ impl Expression {
                         break;
                     }
                 }
-                // A missing value gives unknown, even for an empty list.
+                // For a missing value, the result is unknown, even if the list is empty.
                 Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
             }),
             TestKind::Search(search, text, part) => self.text_of(text, sample).and_then(|text| {
@@ -122,7 +122,7 @@ impl Expression {
     /// Adds the test in which the error occurred, and the path of the test, to the error.
     pub(crate) fn in_test(&self, error: Error, test: &Test) -> Error {
         if error.cause() == Cause::Interrupted {
-            // Also the error of a function of the caller, which the new error would not hold.
+            // Keep the original error: it may come from the caller's function, and a new error would lose this.
             return error;
         }
         let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());
@@ -136,7 +136,7 @@ impl Expression {
         self.naming(shown, &paths)
     }
 
-    /// The error with the first of these paths.
+    /// The error, with the first of these paths added.
     fn naming(&self, error: Error, paths: &[usize]) -> Error {
         match paths.first().and_then(|path| self.paths.get(*path)) {
             Some(path) => error.in_column(&path.text),
@@ -192,7 +192,7 @@ fn compare(left: &Cell<'_>, comparison: Comparison, right: &Cell<'_>) -> Result<
     Ok(Truth::of(comparison.holds(order)))
 }
 
-/// Whether a computation fails because of this value, and not because of the other.
+/// Whether a computation fails because of this value, and not the other one.
 fn is_at_fault(value: &Cell<'_>, other: &Cell<'_>) -> bool {
     let size = |cell: &Cell<'_>| match cell {
         Cell::Text(_) | Cell::Other(_) => (3, 0),

@@ -1,8 +1,8 @@
-//! Errors that show a place in an expression.
+//! Errors that show a position in an expression.
 
 use jinx_core::error::Error;
 
-/// The most characters of the expression that a message shows.
+/// The maximum number of characters of the expression that a message shows.
 const SHOWN: usize = 40;
 
 /// An error at byte `start` of `text`.

@@ -17,7 +17,7 @@ use jinx_core::value::TreeBuilder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a path was looked for, and whether any sample has it.
+/// Whether a path was looked up, and whether any sample has it.
 #[derive(Debug, Default)]
 struct Seen {
     looked: AtomicBool,
@@ -33,7 +33,7 @@ pub struct RowFilter<'e> {
 }
 
 impl<'e> RowFilter<'e> {
-    /// `paths` has the names in each path of the expression, in the order of [`Expression::paths`].
+    /// `paths` contains the names in each path of the expression, in the order of [`Expression::paths`].
     pub fn new(expression: &'e Expression, paths: Vec<Vec<String>>) -> Self {
         let seen = paths.iter().map(|_| Seen::default()).collect();
         Self { expression, paths, seen }
@@ -47,17 +47,17 @@ impl<'e> RowFilter<'e> {
         &self.paths
     }
 
-    /// Records that a path was looked for in a sample, and whether it was found.
+    /// Records that a path was looked up in a sample, and whether it was found.
     pub fn note(&self, path: usize, is_there: bool) {
         let Some(seen) = self.seen.get(path) else { return };
         let flag = if is_there { &seen.found } else { &seen.looked };
-        // Write the flag only once, because all threads check it for every sample.
+        // Write the flag only once, because all threads read it for every sample.
         if !flag.load(Ordering::Relaxed) {
             flag.store(true, Ordering::Relaxed);
         }
     }
 
-    /// For each path, whether it was looked for and not found in any sample.
+    /// For each path, whether it was looked up and found in no sample.
     pub fn not_found(&self) -> Vec<bool> {
         let not_found =
             |seen: &Seen| seen.looked.load(Ordering::Relaxed) && !seen.found.load(Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl<'e> RowFilter<'e> {
     /// The errors of [`Shard::column`].
     pub fn columns<'s>(&self, shard: &'s Shard) -> Result<ShardColumns<'s>> {
         let columns = ShardColumns::open(self.expression, &self.paths, shard)?;
-        // A path with an indexed column counts as found, even if other shards do not have it.
+        // A path with an indexed column counts as found, even if other shards do not have the path.
         (0..self.paths.len()).filter(|path| columns.has(*path)).for_each(|path| self.note(path, true));
         Ok(columns)
     }
@@ -85,7 +85,7 @@ impl<'e> RowFilter<'e> {
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));
         let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
-        // This avoids a branch per answer, which the processor could not predict.
+        // No branch per answer, because the processor could not predict it.
         let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
         if !Truth::any_open(&answers) {
             return Ok(selected);
@@ -160,7 +160,7 @@ fn is_null(value: &FoundValue<'_>) -> bool {
     value.chain.is_none() && Form::of(value.text.first().copied().unwrap_or_default()) == Form::Null
 }
 
-/// A stored value, as the cell that expressions use.
+/// A stored value, as a cell for expressions.
 fn cell_of<'l>(shard: &'l Shard, value: &FoundValue<'l>) -> Result<Cell<'l>> {
     let form = Form::of(value.text.first().copied().unwrap_or_default());
     match value.chain.map(|chain| chain.kind) {
@@ -210,7 +210,7 @@ fn plain_number(text: &[u8]) -> Option<Cell<'static>> {
 /// A JSON string without escapes.
 fn plain_string(text: &[u8]) -> Option<&str> {
     let inner = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    // Without a branch for each byte, so that many are compared at once.
+    // No branch per byte, so that many bytes are compared at once.
     let is_special = inner.iter().fold(false, |is, byte| is | (*byte < b' ') | (*byte == b'\\'));
     if is_special { None } else { std::str::from_utf8(inner).ok() }
 }

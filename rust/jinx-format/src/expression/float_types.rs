@@ -1,19 +1,19 @@
-//! Which floats the numbers of an indexed column are in their rows: an index holds all of them as float64.
+//! The types that the floats in an indexed column have in their rows; the index itself stores all as float64.
 
 use crate::expression::tree::NarrowFloat;
 use crate::fields::FieldInfo;
 
-/// The name of scalars of float32 among the kinds of values.
+/// The name of float32 scalars among the kinds of values.
 const FLOAT32: &str = "float32";
 
 /// The types of the floats at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatTypes {
-    /// Numbers as an expression has them.
+    /// Floats of 64 bits, as expressions use them.
     Wide,
     /// All are of this type.
     Narrow(NarrowFloat),
-    /// Only a row tells of which type its number is.
+    /// Only a row shows the type of its number.
     Mixed,
 }
 
@@ -27,7 +27,7 @@ impl FloatTypes {
         let mut types = Self::Wide;
         for field in fields.iter().filter(|field| is_prefix(field)) {
             if field.path.len() < path.len() {
-                // Below it, no path is listed.
+                // Paths below an open path are not listed.
                 if field.open {
                     return Self::Mixed;
                 }

@@ -15,7 +15,8 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The common kind of these kinds from a footer's `fields`; `None` if they differ or are not specific enough.
+    /// The kind that these kinds from a footer's `fields` have in common; `None` if they differ or are not specific
+    /// enough.
     pub fn common<'k>(names: impl IntoIterator<Item = &'k str>) -> Option<Self> {
         let mut common = None;
         for name in names.into_iter().filter(|name| *name != "null") {
@@ -54,7 +55,7 @@ impl ValueKind {
 }
 
 impl Expression {
-    /// Checks that every comparison is possible with the known kinds of values at each path.
+    /// Checks that every comparison is possible for the known kinds of values at each path.
     ///
     /// # Errors
     /// `Invalid` with the wrong test.
@@ -189,7 +190,7 @@ fn number(kind: Option<ValueKind>) -> Result<Option<ValueKind>> {
 }
 
 impl TestKind {
-    /// Adds the numbers of its paths, in order.
+    /// Adds the numbers of the test's paths, in order.
     pub(crate) fn add_paths(&self, paths: &mut Vec<usize>) {
         match self {
             Self::IsNone(path) | Self::IsTrue(path) => paths.push(*path),

@@ -1,4 +1,4 @@
-//! Filter expressions: conditions on samples, as text.
+//! Filter expressions: conditions on samples, written as text.
 //!
 //! ```text
 //! score > 0.5 and len(messages) > 2 and source in ('a', 'b')
@@ -51,7 +51,7 @@ impl Expression {
         Ok(expression)
     }
 
-    /// The paths in it, each once.
+    /// The paths in the condition, each once.
     pub fn paths(&self) -> &[PathText] {
         &self.paths
     }

@@ -1,4 +1,4 @@
-//! Compares and computes numbers as Python does. Comparing integers of any size with floats is exact.
+//! Compares numbers and computes with them as Python does. Comparing integers of any size with floats is exact.
 
 use crate::expression::tree::{Cell, Comparison, Operator};
 use jinx_core::error::{Error, Result};
@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 /// The smallest magnitude beyond `i128`. A float represents it exactly.
 const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
-/// A float represents every integer up to this one.
+/// Floats represent every integer up to this one.
 const EXACT: u128 = 1 << 53;
 
-/// A quotient of more bits is rounded correctly if its last bit says whether anything follows.
+/// A quotient with more bits than this is rounded correctly if its last bit says whether anything follows.
 const ROUNDED_BITS: u32 = 54;
 
 impl Comparison {
@@ -71,14 +71,14 @@ fn int_to_float(int: i128, float: f64) -> Option<Ordering> {
     if float < -BEYOND {
         return Some(Ordering::Greater);
     }
-    // In range, and without a fraction: exact.
+    // Exact: the value is in range and has no fraction.
     #[allow(clippy::cast_possible_truncation)]
     let whole = float.trunc() as i128;
     let fraction = float.fract();
     Some(int.cmp(&whole).then_with(|| 0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal)))
 }
 
-/// The order of an integer beyond `i128` and an integer within.
+/// The order of an integer beyond `i128` and one within.
 fn sign(digits: &str) -> Ordering {
     if digits.starts_with('-') { Ordering::Less } else { Ordering::Greater }
 }
@@ -104,7 +104,7 @@ fn huge_to_float(digits: &str, float: f64) -> Option<Ordering> {
     Some(huge_order(digits, &format!("{float:.0}")))
 }
 
-/// The result of an operation. It is missing if a value is missing, or for a division by zero.
+/// The result of an arithmetic operation. It is missing if a value is missing, or for a division by zero.
 ///
 /// # Errors
 /// `Invalid` for a value that is not a number, and for integers beyond 127 bits.
@@ -163,9 +163,9 @@ fn true_division(a: i128, b: i128) -> f64 {
     }
     let (mut quotient, mut rest) = (dividend / divisor, dividend % divisor);
     let mut unit = if (a < 0) == (b < 0) { 1.0 } else { -1.0 };
-    // Two bits more than a float holds, and a last one for all that follow, decide how it is rounded.
+    // To round correctly, compute two bits more than a float has, and set the last one if anything follows.
     while dividend != 0 && quotient >> ROUNDED_BITS == 0 {
-        rest <<= 1; // below 2^128: the rest is below the divisor, and that is at most 2^127
+        rest <<= 1; // below 2^128: the remainder is below the divisor, which is at most 2^127
         quotient = (quotient << 1) | u128::from(rest >= divisor);
         rest %= divisor;
         unit /= 2.0;
@@ -173,7 +173,7 @@ fn true_division(a: i128, b: i128) -> f64 {
     (quotient | u128::from(rest != 0)) as f64 * unit
 }
 
-/// The nearest float, as Python converts integers.
+/// The nearest float, as when Python converts an integer.
 #[allow(clippy::cast_precision_loss)]
 fn float(value: i128) -> f64 {
     value as f64
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn integers_and_floats_compare_exactly() {
-        let big = 9_007_199_254_740_993_i128; // 2**53 + 1, which no float holds
+        let big = 9_007_199_254_740_993_i128; // 2**53 + 1 is not a float
         for (int, float, expected) in [
             (big, 9_007_199_254_740_992.0, Ordering::Greater),
             (-big, -9_007_199_254_740_992.0, Ordering::Less),

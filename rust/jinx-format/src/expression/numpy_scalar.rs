@@ -35,7 +35,7 @@ pub fn cell_of(payload: &[u8]) -> Cell<'static> {
     }
 }
 
-/// A float of 16 bits: a sign, 5 bits of exponent and 10 of fraction.
+/// A 16-bit float: a sign, 5 bits of exponent and 10 of fraction.
 fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     let magnitude = match exponent {

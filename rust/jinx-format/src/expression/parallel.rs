@@ -5,8 +5,8 @@ use jinx_core::checked_math::to_usize;
 use jinx_core::error::Result;
 use std::ops::Range;
 
-/// Numbers per block. A dataset of thousands of samples still gives work to all cores, and the overhead per block is
-/// small.
+/// The number of numbers in a block. A dataset of thousands of samples still gives work to all cores, and the overhead
+/// per block is small.
 const BLOCK: usize = 8192;
 
 /// Passes the numbers below `count` to `choose` in blocks, on all cores. Joins the results in order. Stops when `limit`

@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH};
 use std::ops::Range;
 
-/// A path as it is written, and the names in it.
+/// A path as written, and the names in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathText {
     pub text: String,
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<(Condition, Vec<PathText>)> {
     }
 }
 
-/// A parsed part of the expression, with its place.
+/// A parsed part of the expression, with its position.
 struct Node {
     form: NodeForm,
     span: Range<usize>,
@@ -59,12 +59,12 @@ impl Parser<'_> {
         self.tokens.get(self.next).map(|token| &token.word)
     }
 
-    /// The start of the next token.
+    /// The start position of the next token.
     fn place(&self) -> usize {
         self.tokens.get(self.next).map_or(self.text.len(), |token| token.span.start)
     }
 
-    /// The end of the previous token.
+    /// The end position of the previous token.
     fn end(&self) -> usize {
         self.next.checked_sub(1).and_then(|last| self.tokens.get(last)).map_or(0, |token| token.span.end)
     }
@@ -75,7 +75,7 @@ impl Parser<'_> {
         is_next
     }
 
-    /// Takes one of several signs and returns its meaning.
+    /// Consumes one of several signs, and returns its meaning.
     fn take_one<T: Copy>(&mut self, signs: &[(&str, T)]) -> Option<T> {
         signs.iter().find(|(sign, _)| self.take(sign)).map(|(_, meaning)| *meaning)
     }
@@ -190,7 +190,7 @@ impl Parser<'_> {
         self.chain(start, first)
     }
 
-    /// `0 < x < 1` is `0 < x and x < 1`.
+    /// Parses a chain: `0 < x < 1` means `0 < x and x < 1`.
     fn chain(&mut self, start: usize, first: Node) -> Result<Node> {
         let (mut left_start, mut left) = (start, first);
         let mut tests = Vec::new();
@@ -322,7 +322,7 @@ impl Parser<'_> {
         let inner = self.deeper(Self::signed)?;
         let (operand, depth) = self.operand(inner)?;
         let form = match operand {
-            // The sign is part of a literal, so that the smallest integer is a literal.
+            // Parse the sign as part of the literal, so that the smallest integer is a literal.
             Operand::Literal(literal) if is_minus && !matches!(literal, Literal::Text(_)) => {
                 NodeForm::Operand(Operand::Literal(negated(literal)), depth)
             }
@@ -369,7 +369,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The number of a path.
+    /// The number of a path, which is added if it is new.
     fn path(&mut self, text: &str, names: Vec<String>) -> usize {
         if let Some(position) = self.paths.iter().position(|path| path.text == text) {
             return position;

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub enum Word {
     Literal(Literal),
     None,
-    /// A path, as the names in it.
+    /// A path, as the list of its names.
     Path(Vec<String>),
     /// An operator, a bracket or a keyword.
     Sign(&'static str),
@@ -20,7 +20,7 @@ pub enum Word {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
     pub word: Word,
-    /// Its place in the text, in bytes.
+    /// The position in the text, in bytes.
     pub span: Range<usize>,
 }
 
@@ -47,7 +47,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("AND", "and"),
 ];
 
-/// The tokens of `text`.
+/// The tokens in `text`.
 ///
 /// # Errors
 /// `Invalid` for text that is not a token, with its place.
@@ -66,7 +66,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>> {
     Ok(list)
 }
 
-/// The word that starts at `start`, and its length in bytes.
+/// The token that starts at `start`, and its length in bytes.
 fn next(text: &str, start: usize) -> Result<(Word, usize)> {
     let rest = &text[start..];
     let mut letters = rest.chars();
@@ -95,7 +95,7 @@ fn is_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Names with dots between them, or a keyword.
+/// Names separated by dots, or a keyword.
 fn name(text: &str, start: usize) -> Result<(Word, usize)> {
     let rest = &text[start..];
     let mut length = 0;
@@ -190,7 +190,7 @@ fn string(text: &str, start: usize) -> Result<(Word, usize)> {
                 let place = start + 1 + offset;
                 let (meant, length) = escaped(&text[place + 1..]).map_err(|what| at(text, place, what))?;
                 value.push(meant);
-                // All characters of an escape have one byte.
+                // All characters of an escape are single bytes.
                 for _ in 0..length {
                     letters.next();
                 }

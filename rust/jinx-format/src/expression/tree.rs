@@ -22,7 +22,7 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     pub kind: TestKind,
-    /// Its place in the expression, in bytes.
+    /// The position in the expression, in bytes.
     pub span: Range<usize>,
 }
 
@@ -32,7 +32,7 @@ pub enum TestKind {
     In(Operand, Vec<Literal>),
     /// The number of a path.
     IsNone(usize),
-    /// A path without a comparison. Its value must be a bool.
+    /// A path without a comparison, which must be true. Its value must be a bool.
     IsTrue(usize),
     Search(Search, Operand, Operand),
 }
@@ -78,7 +78,7 @@ impl Search {
     }
 }
 
-/// A part of an expression that has a value.
+/// A part of an expression that yields a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     Literal(Literal),
@@ -124,11 +124,11 @@ pub enum Cell<'a> {
     /// A float with fewer than 64 bits. NumPy converts a number to this type before it compares them.
     Narrow(f64, NarrowFloat),
     Text(Cow<'a, str>),
-    /// Neither a number nor a string; described in words.
+    /// A value that is neither a number nor a string; described in words.
     Other(&'static str),
 }
 
-/// The types of floats that do not hold every float of an expression.
+/// The float types that cannot represent every float of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NarrowFloat {
     Float16,
@@ -137,7 +137,7 @@ pub enum NarrowFloat {
 
 impl NarrowFloat {
     /// The number of this type that is nearest to `value`.
-    #[allow(clippy::cast_possible_truncation)] // rounding is what it is for
+    #[allow(clippy::cast_possible_truncation)] // rounding is intended
     pub fn nearest(self, value: f64) -> f64 {
         match self {
             Self::Float16 => f16::from_f64(value).to_f64(),
@@ -147,9 +147,9 @@ impl NarrowFloat {
 }
 
 impl<'a> Cell<'a> {
-    /// The cell, if it is a literal, as the other one sees it: NumPy rounds a number to the type of an array's floats.
+    /// The cell; if it is a literal, as the other one sees it: NumPy rounds a number to the type of an array's floats.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // rounded further
+    #[allow(clippy::cast_precision_loss)] // the float is rounded further
     pub fn seen_by(self, other: &Cell<'_>) -> Self {
         match (&self, other) {
             (Self::Float(value), Cell::Narrow(_, kind)) => Self::Float(kind.nearest(*value)),
@@ -213,7 +213,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The string, or `None` for a missing value.
+    /// The string; `None` for a missing value.
     ///
     /// # Errors
     /// `Invalid` for anything else.

@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, Not};
 
-/// The possible answers of a condition for a sample: a set of false, unknown and true.
+/// The possible answers of a condition for a sample: a subset of false, unknown and true.
 ///
 /// Comparing a missing value gives unknown. A set of several answers is open: the values have not been read, or cannot
 /// be compared. An open answer may not matter, as in `False and ...`.
@@ -27,7 +27,7 @@ impl Truth {
         self == Self::TRUE
     }
 
-    /// Whether both true and another answer are possible, so that more of the sample must be read.
+    /// Whether true and another answer are both possible, so that more of the sample must be read.
     #[inline]
     pub fn is_open(self) -> bool {
         self.0 > Self::TRUE.0

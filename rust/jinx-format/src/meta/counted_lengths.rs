@@ -1,23 +1,23 @@
-//! How the lengths of samples were counted, as the meta of a file says it, and what is left of that when the columns
-//! that were counted are replaced.
+//! The settings with which the lengths of samples were counted, in a file's `meta`, and what is left of them when
+//! counted columns are replaced.
 
 use super::Meta;
 use jinx_core::error::Result;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
-/// The member in which `jinx annotate` says how it counted the lengths of samples.
+/// The member in which `jinx annotate` stores how it counted the lengths of samples.
 pub(super) const COUNTED: &str = "annotate";
-/// Members of [`COUNTED`] that name columns: the columns that were looked at, those that were made, and those
-/// looked at that were replaced since then.
+/// The members of [`COUNTED`] that list columns: those that were read, those that were made, and those read that were
+/// replaced since.
 const LOOKED_AT: &str = "columns";
 const MADE: &str = "counts";
 const REPLACED: &str = "replaced";
-/// Without both of these nothing is left of what was counted.
+/// If both of these columns are missing, nothing counted is left.
 const LENGTHS: [&str; 2] = ["num_tokens", "input_ids"];
 
 impl Meta {
-    /// The same object with nothing but how lengths were counted, as [`Meta::lengths`] says it.
+    /// An object with only the settings of lengths, as returned by [`Meta::lengths`].
     ///
     /// # Errors
     /// The errors of [`Meta::parse`].
@@ -25,14 +25,13 @@ impl Meta {
         Self::parse(&format!("{{\"{COUNTED}\":{text}}}"))
     }
 
-    /// How lengths were counted, as JSON text: one way, or a list of several; `None` if that is not stated.
+    /// The settings of lengths as JSON text: one object, or a list of several; `None` if they are not stated.
     pub fn lengths(&self) -> Option<&str> {
         self.value(COUNTED).filter(|text| *text != "null")
     }
 
-    /// Notes that columns of the samples were replaced by others. Lengths that were counted from these
-    /// columns no longer hold, which `replaced` records; the settings of lengths among the columns are
-    /// unknown.
+    /// Records that columns of the samples were replaced by others. Lengths that were counted from these columns no
+    /// longer hold, which `replaced` records; the settings of lengths among the columns are unknown.
     pub fn replace_columns(&mut self, names: &[String]) {
         if self.lengths().is_none() {
             return;
@@ -54,7 +53,7 @@ impl Meta {
         self.text = format!("{{{}}}", kept.join(","));
     }
 
-    /// The ways in which lengths were counted; `null` where nothing is said.
+    /// The settings with which lengths were counted; `null` where none are stated.
     pub(super) fn counted(&self) -> Vec<String> {
         let text = self.value(COUNTED).unwrap_or("null");
         match serde_json::from_str::<Vec<&RawValue>>(text) {
@@ -64,7 +63,7 @@ impl Meta {
     }
 }
 
-/// A way of counting after columns were replaced; `null` if no length is left that was counted so.
+/// The settings of lengths after columns were replaced; `null` if no lengths counted with them are left.
 fn way_after(way: &str, replaced: &[String]) -> String {
     let Ok(mut known) = serde_json::from_str::<Map<String, Json>>(way) else { return way.to_owned() };
     let named = |member: &str| -> Vec<String> {

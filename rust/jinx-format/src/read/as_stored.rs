@@ -12,9 +12,9 @@ use jinx_core::io::Content;
 use jinx_core::row_events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
-/// Values from this size on are checked and then copied in blocks. Shorter ones are read once.
+/// Values of at least this size are checked first and then copied in blocks. Shorter ones are read once.
 const STREAMED_BYTES: u64 = 8 << 20;
-/// The first bytes of a file, which tell its type.
+/// The number of first bytes of a file that show its type.
 const MAGIC_BYTES: u64 = 512;
 
 /// A value in the sidecar with at most one codec and a known decoded length.
@@ -63,7 +63,7 @@ impl<'s, 'v> AsStored<'s, 'v> {
     /// The errors of [`Shard::fetch`]; for a string, as [`Shard::load`].
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         let data = self.data(sink)?;
-        // A string is decoded, because `fields` needs the number of its characters.
+        // Decode a string, because `fields` needs its number of characters.
         let text = match &data {
             Content::Memory(data) if self.is_str() => Some(self.decode(data)?),
             _ => None,

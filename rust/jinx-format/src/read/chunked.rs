@@ -1,4 +1,4 @@
-//! Arrays of which a reader checks the parts that it reads: positions of views, and columns of numbers.
+//! Arrays whose parts are checked when they are read: positions of views, and columns of numbers.
 
 use crate::chunk_checksums::ChunkChecks;
 use crate::footer::{ArrayRef, ColumnInfo};
@@ -9,12 +9,12 @@ use jinx_core::error::{Error, Result};
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-/// A message names at most this many damaged parts of an array.
+/// The maximum number of damaged parts of an array that a message lists.
 const MOST_NAMED: usize = 10;
 
 impl Shard {
-    /// Compares the chunk of the positions that holds entry `i`: a damaged position would show another sample, which
-    /// is intact.
+    /// Compares the chunk of the positions that contains entry `i`, because a damaged position would show another,
+    /// intact sample.
     ///
     /// # Errors
     /// `Corrupt` when it does not match.
@@ -34,7 +34,7 @@ impl Shard {
         self.require_chunks(place, checks, start..start.saturating_add(8)).map_err(named)
     }
 
-    /// Compares all chunks of an array that lies in the sidecar.
+    /// Compares all chunks of an array in the sidecar.
     ///
     /// # Errors
     /// `Corrupt` when one does not match.
@@ -44,15 +44,15 @@ impl Shard {
         self.require_chunks(place, &checks, 0..*length)
     }
 
-    /// Compares the chunks of an array in the sidecar that hold a range of it. Those of an object in a store are fetched
-    /// once more if they do not match.
+    /// Compares the chunks of an array in the sidecar that contain a range of it. Those of an object in a store are
+    /// fetched once more if they do not match.
     fn require_chunks(&self, place: &ArrayRef, checks: &ChunkChecks, range: Range<u64>) -> Result<()> {
         let ArrayRef::Sidecar { offset, length, .. } = place else { return Ok(()) };
         let require = || {
             let read = |at: u64, length: u64| self.sidecar_bytes(offset.saturating_add(at), length);
             checks.require(range.clone(), read)
         };
-        // Which chunk it is does not matter: arrays are small beside the values.
+        // Fetch the whole array again whichever chunk failed, because arrays are small compared with values.
         let whole = *offset..offset.saturating_add(*length);
         match require() {
             Err(error) if self.side()?.may_fetch_again(&error, whole) => require(),
@@ -70,7 +70,7 @@ impl Shard {
         checks.damaged(|at, length| self.sidecar_bytes(offset.saturating_add(at), length))
     }
 
-    /// Names the damaged chunks of an array that does not match its checksum.
+    /// Adds the damaged chunks of an array that does not match its checksum to the error.
     pub(super) fn with_damaged_chunks(&self, error: Error, place: &ArrayRef) -> Error {
         let ArrayRef::Sidecar { chunk: Some(_), .. } = place else { return error };
         let ranges = self.damaged_chunks(place).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Shard {
         Ok(OpenColumn { column, unchecked })
     }
 
-    /// An array of `expected` bytes that need not be read as a whole: it has several chunks and is mapped.
+    /// An array of `expected` bytes that need not be read as a whole, because it has several chunks and is mapped.
     fn mapped_chunks(
         &self,
         place: &ArrayRef,
@@ -146,11 +146,11 @@ impl Shard {
 struct UncheckedArray {
     checks: ChunkChecks,
     offset: u64,
-    /// Bits of one row.
+    /// The number of bits per row.
     bits: u64,
 }
 
-/// A column that is checked where it is read.
+/// A column that is checked when it is read.
 #[derive(Debug)]
 pub struct ChunkedColumn<'s> {
     shard: &'s Shard,
@@ -158,7 +158,7 @@ pub struct ChunkedColumn<'s> {
     open: Arc<OpenColumn>,
 }
 
-/// A column, and its arrays that are compared where they are read.
+/// A column, with arrays that are compared when they are read.
 #[derive(Debug)]
 pub(super) struct OpenColumn {
     column: IndexedColumn,
@@ -166,7 +166,7 @@ pub(super) struct OpenColumn {
 }
 
 impl ChunkedColumn<'_> {
-    /// Compares the chunks that hold these rows with their checksums, each once. Rows past the end have none.
+    /// Checks the chunks that contain these rows against their checksums, each chunk once. Rows past the end have none.
     ///
     /// # Errors
     /// `Corrupt` for a chunk that does not match.
@@ -206,7 +206,7 @@ impl ChunkedColumn<'_> {
 impl Deref for ChunkedColumn<'_> {
     type Target = IndexedColumn;
 
-    /// The column, whose cells are right where [`ChunkedColumn::require`] has checked them.
+    /// The column; its cells are correct where [`ChunkedColumn::require`] has checked them.
     fn deref(&self) -> &IndexedColumn {
         &self.open.column
     }

@@ -1,4 +1,4 @@
-//! The cells of a column, wherever its bytes lie: this module alone knows how cells are stored.
+//! The cells of a column, wherever its bytes are; only this module knows how cells are stored.
 
 use crate::read::columns::ColumnType;
 use half::f16;
@@ -10,13 +10,13 @@ use jinx_core::error::{Error, Result};
 pub enum CellNumber {
     Bool(bool),
     Int(i64),
-    /// Of [`ColumnType::Uint64`].
+    /// For [`ColumnType::Uint64`].
     Uint(u64),
     /// Narrower floats become wider ones, which is exact.
     Float(f64),
 }
 
-/// Does `$each!` for the Rust type of a column's numbers, with the function that makes a [`CellNumber`] of one.
+/// Runs `$each!` for the Rust type of a column's numbers, with the function that makes a [`CellNumber`] of one.
 macro_rules! by_type {
     ($dtype:expr, $each:ident, $other:expr) => {
         match $dtype {
@@ -38,7 +38,7 @@ macro_rules! by_type {
 }
 
 impl ColumnType {
-    /// The number in a cell of this type; `None` for strings and times, and for bytes of another length.
+    /// The number in a cell of this type; `None` for strings and times, and for bytes of the wrong length.
     pub fn number(self, cell: &[u8]) -> Option<CellNumber> {
         macro_rules! one {
             ($kind:ty, $number:expr) => {
@@ -56,13 +56,13 @@ pub struct ColumnView<'c> {
     pub rows: u64,
     /// Numbers of each vector; `None` for single values.
     pub width: Option<u64>,
-    /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
+    /// One bit per row, lowest first, 1 = present; `None` if every row has a value.
     pub validity: Option<&'c [u8]>,
-    /// Strings only: little-endian u64 into `data`, one for each string and the end of the last.
+    /// Only for strings: little-endian u64 offsets into `data`, one per string, plus the end of the last.
     pub offsets: Option<&'c [u8]>,
-    /// Little-endian cells (a bool is one byte), or the UTF-8 of all strings.
+    /// Little-endian cells (a bool takes one byte), or the UTF-8 of all strings.
     pub data: &'c [u8],
-    /// For strings that are not in row order: which one each row has, as little-endian integers of one width.
+    /// For strings that are not in row order: the string of each row, as little-endian integers of one width.
     pub codes: Option<&'c [u8]>,
 }
 
@@ -94,7 +94,7 @@ impl<'c> ColumnView<'c> {
         self.data.get(bound(at)?..bound(at.checked_add(1)?)?)
     }
 
-    /// Which string row `i` has; `None` without codes, and past the end.
+    /// The number of the string in row `i`; `None` without codes, and past the end.
     pub fn code(&self, i: u64) -> Option<usize> {
         let (codes, at) = (self.codes?, usize::try_from(i).ok()?);
         let width = codes.len().checked_div(usize::try_from(self.rows).ok()?)?;
@@ -125,7 +125,7 @@ impl<'c> ColumnView<'c> {
         self.dtype.number(cell).map(Some).ok_or_else(not_numbers)
     }
 
-    /// Passes the numbers at `rows` to `see`; `None` is a cell without a value.
+    /// Passes the numbers at `rows` to `see`, with `None` for a cell without a value.
     ///
     /// # Errors
     /// The errors of [`Self::number`].

@@ -1,4 +1,4 @@
-//! Reads indexed columns: one small fact about every row, without opening a row.
+//! Reads indexed columns: a small fact about each row, without reading rows.
 
 use crate::expression::tree::NarrowFloat;
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 
-/// What an indexed column holds for each row.
+/// What an indexed column contains for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
     /// The value itself.
@@ -104,7 +104,7 @@ impl ColumnType {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Whether a column of it holds all values, or lengths, of a kind as they are.
+    /// Whether a column of this type can contain all values, or lengths, of a kind unchanged.
     pub(crate) fn is_of(self, kind: &str) -> bool {
         match kind {
             "bool" => self == Self::Bool,
@@ -126,7 +126,7 @@ impl ColumnType {
         matches!(self, Self::Float16 | Self::Float32 | Self::Float64)
     }
 
-    /// The type as an expression compares it; `None` for a type whose numbers it holds exactly.
+    /// The type as expressions compare it; `None` for a type whose numbers expressions represent exactly.
     pub fn narrow_float(self) -> Option<NarrowFloat> {
         match self {
             Self::Float16 => Some(NarrowFloat::Float16),
@@ -156,7 +156,7 @@ impl ColumnType {
     }
 }
 
-/// A checked column: every cell can be read without another check.
+/// A checked column: every cell can be read without further checks.
 #[derive(Debug, Clone)]
 pub struct IndexedColumn {
     pub dtype: ColumnType,
@@ -191,7 +191,7 @@ impl IndexedColumn {
         self.view().is_valid(i).unwrap_or_default()
     }
 
-    /// Whether its cells are values as they are: neither vectors nor times, which are shown as strings.
+    /// Whether its cells are plain values: neither vectors nor times, which are shown as strings.
     pub(crate) fn is_scalar(&self) -> bool {
         self.width.is_none() && !matches!(self.dtype, ColumnType::Time(_))
     }
@@ -202,7 +202,7 @@ impl IndexedColumn {
     }
 }
 
-/// Opens an array of a number of bytes, of which each row has so many bits; the text says what it holds.
+/// Opens an array with a number of bytes, and this many bits per row; the text says what it contains.
 type OpenArray<'f> = dyn FnMut(&ArrayRef, u64, u64, &str) -> Result<Bytes> + 'f;
 
 impl Shard {
@@ -221,7 +221,7 @@ impl Shard {
         self.read_column(info).map(Some).map_err(|error| self.in_column(error, info))
     }
 
-    /// Names the column and the file in an error.
+    /// Adds the column and the file to an error.
     pub(crate) fn in_column(&self, error: Error, info: &ColumnInfo) -> Error {
         let name: Vec<&str> = info.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let what = format!("the column '{}': {}", name.join("."), error.what());
@@ -294,7 +294,7 @@ impl Shard {
                 let strings = info.entries.unwrap_or(rows);
                 let expected =
                     strings.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
-                // Copied before the check: the checked bytes must be those that become strings.
+                // Copy before checking: the bytes that were checked must be those that become strings.
                 let offsets = Vec::from(self.array_bytes(place, Some(expected), "offsets")?);
                 let data = Vec::from(self.array_bytes(&info.data, None, "data")?);
                 check_texts(&offsets, &data)?;
@@ -313,7 +313,7 @@ impl Shard {
         Ok(IndexedColumn { dtype, rows, width: None, validity, offsets, data, codes })
     }
 
-    /// The checked bytes of an array, wherever it lies.
+    /// The checked bytes of an array, wherever it is.
     ///
     /// # Errors
     /// `Corrupt` for another length than `expected` or a wrong checksum, `Truncated` outside the sidecar.

@@ -30,7 +30,7 @@ impl Shard {
         self.emit_whole(i, line, sink).map_err(|error| self.here(error, i))
     }
 
-    /// Emits row `i` from its line: as its text where the sink takes it so.
+    /// Emits row `i` from its line; as text, if the sink accepts this.
     fn emit_whole(&self, i: u64, line: Vec<u8>, sink: &mut impl Sink) -> Result<()> {
         if self.is_plain_json()
             && sink.takes_row(line.len())
@@ -64,7 +64,7 @@ impl Shard {
         sink.end_dict()
     }
 
-    /// Like [`Shard::emit_line`], without the dict around the columns, so that others can follow.
+    /// Like [`Shard::emit_line`], without the dict around the columns, so that others can be added.
     ///
     /// # Errors
     /// The errors of [`Shard::emit_line`].
@@ -161,7 +161,7 @@ impl Shard {
         walk.jiter.finish().map_err(json::bad)
     }
 
-    /// Emits a value that has a chain: as it is stored where the sink takes it so.
+    /// Emits a value that has a chain; in stored form, if the sink accepts this.
     ///
     /// # Errors
     /// The errors of [`Shard::load`].
@@ -187,7 +187,7 @@ impl Shard {
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = stored.path.as_deref();
-                // The value as it was written: without the dict of a media value in the row.
+                // Return the value as it was written, without the dict that represents a media value in the row.
                 let is_bare = matches!(stored.place, Location::Inline(_)) && sink.takes_bare_media();
                 if path.is_some() || (!is_bare && node.is_some_and(|node| node.media)) {
                     blob = blob.with_path(path);
@@ -206,7 +206,7 @@ impl Shard {
     }
 }
 
-/// Emits a value without chains, as its text where the sink takes it so.
+/// Emits a value without chains; as text, if the sink accepts this.
 fn emit_plain(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     if matches!(text.first(), Some(b'{' | b'[')) && sink.takes_json() {
         let elements = json::check_unique(text, depth)?;
@@ -215,7 +215,7 @@ fn emit_plain(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     json::emit_unique(text, depth, sink)
 }
 
-/// Walks nested text in which keys may carry chains.
+/// Walks nested text in which keys may have chains.
 struct RowWalk<'s, 't, S> {
     shard: &'s Shard,
     jiter: Jiter<'t>,
@@ -230,7 +230,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         }
         let is_old = self.shard.rules() != FormatVersion::V1_1;
         match peek {
-            // In 1.1 nothing below a path without a node carries a chain.
+            // In 1.1, keys below a path without a node have no chains.
             Peek::Object | Peek::Array if !is_old && node.is_none() => {
                 let start = self.jiter.current_index();
                 json::skip(&mut self.jiter, peek, depth)?;
@@ -256,7 +256,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         }
     }
 
-    /// A list element, which in 1.1 may be wrapped to carry a chain.
+    /// Emits a list element, which in 1.1 may be wrapped so that it can have a chain.
     fn element(&mut self, peek: Peek, node: Option<&FieldNode>, depth: usize) -> Result<()> {
         if peek == Peek::Object
             && node.is_some()
@@ -302,7 +302,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         self.sink.end_dict()
     }
 
-    /// A media struct in the row: its bytes if there are any, else the struct.
+    /// Emits a media struct in the row: its bytes if there are any, otherwise the struct.
     fn media(&mut self, depth: usize) -> Result<()> {
         let start = self.jiter.current_index();
         json::skip(&mut self.jiter, Peek::Object, depth)?;

@@ -27,7 +27,7 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// Like [`Shard::fetch`], without a copy where the bytes are in memory.
+    /// Like [`Shard::fetch`], without a copy if the bytes are in memory.
     ///
     /// # Errors
     /// The errors of [`Shard::fetch`].
@@ -37,7 +37,7 @@ impl Shard {
         self.side()?.read_checked(pointer.offset, pointer.length, check)
     }
 
-    /// Like [`Shard::fetch`], into memory of the stored length.
+    /// Like [`Shard::fetch`], into memory that has the stored length.
     ///
     /// # Errors
     /// The errors of [`Shard::fetch`].
@@ -71,7 +71,7 @@ impl Shard {
         to_usize(pointer.length, "value length").map(|_| ())
     }
 
-    /// The stored bytes as a range of the sidecar, after they are checked; `None` if they lie behind a network.
+    /// The stored bytes as a range of the sidecar, after checking them; `None` if they are on another machine.
     ///
     /// # Errors
     /// The errors of [`Shard::fetch`].

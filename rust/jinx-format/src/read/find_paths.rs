@@ -10,7 +10,7 @@ use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 use std::ops::Range;
 
-/// Paths as a tree of names.
+/// Paths, as a tree of names.
 #[derive(Debug, Default)]
 pub struct PathTree<'p> {
     names: Vec<PathNode<'p>>,
@@ -20,7 +20,7 @@ pub struct PathTree<'p> {
 #[derive(Debug)]
 struct PathNode<'p> {
     name: &'p str,
-    /// Whether it is its own text in JSON.
+    /// Whether the name is the same in JSON text.
     is_plain: bool,
     /// The numbers of the paths that end here.
     slots: Vec<usize>,
@@ -42,7 +42,7 @@ impl PathNode<'_> {
         self.is_plain && key == self.name.as_bytes()
     }
 
-    /// Takes back what was found here and below.
+    /// Undoes what was found here and below.
     fn forget<T>(&self, values: &mut [Option<T>]) {
         self.slots.iter().for_each(|slot| values[*slot] = None);
         self.below.iter().for_each(|node| node.forget(values));
@@ -80,41 +80,41 @@ fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: us
     }
 }
 
-/// A value's place in a line.
+/// The position of a value in a line.
 #[derive(Debug, Clone, Copy)]
 pub struct FoundValue<'l> {
     pub chain: Option<Chain>,
     pub text: &'l [u8],
-    /// The place of the member in the tree of coded paths.
+    /// The member's node in the tree of paths with chains.
     pub node: Option<&'l FieldNode>,
 }
 
-/// Members beyond so many are read without a guess.
+/// Members after this many are read without a guess.
 const MOST_KNOWN: usize = 64;
-/// The most bytes of a member that are kept, up to its value.
+/// The maximum number of bytes of a member that are kept, up to its value.
 const MOST_START: usize = 256;
 
-/// The members of the last object at a place: most rows have the same keys in the same order, so that the next one is
-/// compared with what was there before it is parsed.
+/// The members of the last object at a position: most rows have the same keys in the same order, so the next object is
+/// compared with these before it is parsed.
 #[derive(Debug, Default)]
 pub struct KnownMembers {
     members: Vec<KnownMember>,
-    /// Of the objects below each name of a tree of paths.
+    /// The members of the objects below each name in a tree of paths.
     below: Vec<Self>,
 }
 
 #[derive(Debug)]
 struct KnownMember {
-    /// The text from the end of the member before to the value.
+    /// The text from the end of the previous member to the value.
     start: Box<[u8]>,
     /// The raw key in `start`.
     key: Range<usize>,
-    /// Whether the key may be a name that is looked for.
+    /// Whether the key may be one of the wanted names.
     may_be_wanted: bool,
 }
 
 impl KnownMembers {
-    /// Those of the objects below name `at` of the tree.
+    /// The members of the objects below name `at` of the tree.
     fn below(&mut self, at: usize) -> &mut Self {
         if self.below.len() <= at {
             self.below.resize_with(at + 1, Self::default);
@@ -122,7 +122,7 @@ impl KnownMembers {
         &mut self.below[at]
     }
 
-    /// Replaces member `at`, and forgets those behind it.
+    /// Replaces member `at`, and drops those after it.
     fn keep(&mut self, at: usize, start: &[u8], key: Range<usize>, may_be_wanted: bool) {
         if at <= self.members.len() && at < MOST_KNOWN && start.len() <= MOST_START {
             self.members.truncate(at);
@@ -170,7 +170,7 @@ impl Shard {
         Ok(values)
     }
 
-    /// `marked` is the depth in a row with markers, which has none in others.
+    /// Finds paths in an object; `marked` is the depth in a row with markers, and `None` in other rows.
     fn find_below<'l>(
         &'l self,
         text: &'l [u8],

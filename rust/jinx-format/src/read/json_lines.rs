@@ -1,4 +1,4 @@
-//! Plain JSON Lines as a dataset: a scan for newlines makes the index.
+//! Plain JSON Lines as a dataset: scanning for newlines makes the index.
 
 use crate::fields::FieldNode;
 use crate::file_kind::{FileKind, sniff_source};
@@ -12,9 +12,9 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
 use std::path::Path;
 
-/// The bytes that a thread scans at once.
+/// The number of bytes that a thread scans at once.
 const BLOCK_BYTES: u64 = 4 << 20;
-/// The bytes that a thread reads at once, into the processor's caches.
+/// The number of bytes that a thread reads at once, into the processor's caches.
 const READ_BYTES: u64 = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -27,7 +27,7 @@ impl Shard {
         let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
-            // There may be more blank lines than the detection of the format examines.
+            // The file may begin with more blank lines than format detection examines.
             FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
             FileKind::Unknown => {
                 return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
@@ -64,7 +64,7 @@ impl Shard {
     }
 }
 
-/// Line offsets that were found before; where they are used they are checked again.
+/// Line offsets from an earlier scan; they are checked again when they are used.
 fn known_offsets(offsets: &[u8], end: u64) -> Result<(Vec<u8>, u64)> {
     let last = offsets.len().checked_sub(8).and_then(|at| u64_at(offsets, at));
     if !offsets.len().is_multiple_of(8) || last != Some(end) {
@@ -73,7 +73,7 @@ fn known_offsets(offsets: &[u8], end: u64) -> Result<(Vec<u8>, u64)> {
     Ok((offsets.to_vec(), to_u64(offsets.len() / 8 - 1)))
 }
 
-/// The first byte that is neither blank nor part of the byte-order mark.
+/// The first byte that is neither a blank nor part of the byte-order mark.
 fn first_sign(main: &Source) -> Result<Option<u8>> {
     let mut at = 0;
     while at < main.len() {
@@ -116,18 +116,18 @@ pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
     Ok((starts, rows))
 }
 
-/// A line whose end has not been seen.
+/// A line whose end was not reached yet.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: u64,
-    /// Whether the line is not blank; its start has then been noted.
+    /// Whether the line is known not to be blank; its start was then recorded.
     is_known: bool,
 }
 
 /// The lines that begin in a block.
 #[derive(Debug, Default)]
 struct LinesOfBlock {
-    /// Whether the line that begins before the block is not blank, by what lies in the block.
+    /// Whether the line that begins before the block is not blank, according to its part in the block.
     is_first_known: bool,
     /// The starts of lines that are not blank, as little-endian u64.
     starts: Vec<u8>,
@@ -155,7 +155,7 @@ impl LinesOfBlock {
         Ok(lines_found)
     }
 
-    /// More of the last line.
+    /// Processes more bytes of the last line.
     #[inline]
     fn see(&mut self, text: &[u8]) {
         if text.iter().all(u8::is_ascii_whitespace) {

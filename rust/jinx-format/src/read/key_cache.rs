@@ -5,7 +5,7 @@ use crate::key::{Chain, FormatVersion};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 
-/// Rows with more columns are rare, and the memory for them should stay small.
+/// The maximum number of columns that are cached: rows with more are rare, and the memory should stay small.
 const MAX_KEYS: usize = 32;
 
 /// A physical key whose name has no escapes.

@@ -1,4 +1,4 @@
-//! The keys of stored rows: name and chain, by the rules that the footer states.
+//! The keys of stored rows: name and chain, according to the rules in the footer.
 
 use crate::footer::Footer;
 use crate::key::{self, Chain, Form, FormatVersion};
@@ -25,7 +25,7 @@ impl Footer {
         Ok((name, chain))
     }
 
-    /// Whether a key may be more than a name; false is certain.
+    /// Whether a key may be more than a name; the result false is certain.
     fn may_carry(&self, physical: &str) -> bool {
         let first = self.sep.as_bytes().first();
         self.mixed_sep || first.is_none_or(|byte| memchr::memchr(*byte, physical.as_bytes()).is_some())
@@ -37,7 +37,7 @@ impl Footer {
         }
         let mut form = Form::of(value.first().copied().unwrap_or_default());
         if self.rules == FormatVersion::V1_0 && !fits_old(&physical, form, value) {
-            // No chain fits a list.
+            // A list cannot have a chain.
             form = Form::List;
         }
         match physical {
@@ -57,7 +57,7 @@ impl Footer {
         key::split(text, form, self.rules, &self.sep)
     }
 
-    /// Chain and value of a list element that is wrapped to carry a chain (1.1), `None` for any other.
+    /// The chain and value of a list element that is wrapped to have a chain (1.1); `None` for others.
     ///
     /// # Errors
     /// `Corrupt` for a wrapper without a chain, or with further members.
@@ -83,12 +83,12 @@ impl Footer {
     }
 }
 
-/// Whether a 1.1 key begins as the quoted empty name does.
+/// Whether a 1.1 key begins with the quoted empty name.
 fn is_wrapper(key: &[u8]) -> bool {
     key.starts_with(b"..")
 }
 
-/// Whether a 1.0 value can carry the chain its key ends with, as far as its form alone does not say.
+/// Whether a 1.0 value can have the chain at the end of its key, as far as its form alone does not decide this.
 fn fits_old(key: &str, form: Form, value: &[u8]) -> bool {
     if form != Form::Dict || !key.ends_with("bin") {
         return true;

@@ -7,16 +7,16 @@ use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
 use std::borrow::Cow;
 
-/// The most bytes to read at once. They are still in the processor's caches when they are parsed.
+/// The maximum number of bytes to read at once. They are still in the processor's caches when they are parsed.
 const GROUP_BYTES: u64 = 256 << 10;
-/// The largest gap between two lines to read over. Reading it takes less time than another call.
+/// The largest gap between two lines that is read over. Reading it takes less time than another call.
 const GAP_BYTES: u64 = 8 << 10;
 
-/// The row of a line, and the line's start and end in the file.
+/// The row of a line, with its start and end in the file.
 type Place = (u64, u64, u64);
 
 impl Shard {
-    /// A copy of line `i` without its newline, checked at the file's level of verification.
+    /// A copy of line `i` without its newline, checked as the file's verification level requires.
     ///
     /// # Errors
     /// The errors of [`Shard::line_range`]; `Corrupt` if the line's checksum does not match.
@@ -37,8 +37,8 @@ impl Shard {
         }
     }
 
-    /// Whether an error may be one of kept copies of objects in a store, which are then forgotten: those of the line and
-    /// of what the index says about it.
+    /// Whether an error may come from cached copies of objects in a store; these are then dropped, both of the line and
+    /// of its entries in the index.
     fn may_fetch_line_again(&self, error: &Error, i: u64) -> bool {
         let mut may = false;
         let entries = [self.index.place(i, 2), self.line_hash().and_then(|hashes| hashes.place(i, 1))];
@@ -68,8 +68,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Passes the line of each row to `see`, with the row's place in `rows`. `rows` must be in ascending order. Lines
-    /// are the same as those of [`Shard::line`].
+    /// Passes the line of each row to `see`, with the row's position in `rows`. `rows` must be in ascending order.
+    /// Lines are the same as those of [`Shard::line`].
     ///
     /// # Errors
     /// The first error in the order of the rows: as [`Shard::line`], or an error of `see`.
@@ -111,7 +111,7 @@ impl Shard {
         let (mut first, mut last) = (0, 0);
         for row in rows {
             let (start, end) = match self.line_range(*row) {
-                // Read the rows before the bad one first; the error comes with the next group.
+                // Read the rows before the bad one first; the next group reports the error.
                 Err(_) if !group.is_empty() => return Ok(()),
                 range => range?,
             };

@@ -36,7 +36,7 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     Ok((footer, offset))
 }
 
-/// The error for a file without a footer; for a file of another format, what it is and what to do.
+/// The error for a file without a footer; if it is in another format, says which, and what to do.
 pub(crate) fn foreign(main: &Source, error: Error) -> Error {
     match sniff_source(main) {
         Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
@@ -112,7 +112,7 @@ fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]>
     Ok([sidecar_path(path), named, second_name(path, Some(id))])
 }
 
-/// The file with the id of a main file's sidecar, of any length; `None` without a sidecar or such a file.
+/// The file with the id of a main file's sidecar, of any length; `None` if there is no sidecar or no such file.
 ///
 /// # Errors
 /// The errors of [`read_footer`].

@@ -1,4 +1,4 @@
-//! Rows of plain JSON Lines whose values hold markers.
+//! Rows of plain JSON Lines with markers in their values.
 
 use crate::key::{Chain, Kind};
 use jinx_core::json::markers;
@@ -9,7 +9,7 @@ pub fn marked(text: &[u8]) -> Option<Chain> {
     markers::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
 }
 
-/// A row with markers, in the form that all readers of a shard expect: the header first, then the columns without their
+/// A row with markers, in the form that all readers of a shard expect: first the header, then the columns without their
 /// escape. Any other row is returned unchanged, unless all rows hold markers.
 pub(crate) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
     let columns = match markers::header_end(&line) {

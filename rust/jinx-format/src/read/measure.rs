@@ -1,4 +1,4 @@
-//! Reads one number from a row's text without building objects: a value, or the length of a value.
+//! Reads one number from a row's text without building objects: a value or its length.
 //!
 //! An indexed column gives the same; this serves 1.0 files, plain JSON Lines and paths without an indexed column.
 
@@ -92,8 +92,9 @@ fn first(text: &[u8]) -> u8 {
     text.iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or_default()
 }
 
-/// The length of a stored value as Python's `len` of the decoded one: elements of a list, members of a dict, Unicode
-/// characters of a string, bytes, or the first dimension of an array. Decodes only where nothing else states it.
+/// The length of a stored value as given by Python's `len` after decoding: elements of a list, members of a dict,
+/// Unicode characters of a string, bytes, or the first dimension of an array. Decodes only where nothing else states
+/// it.
 ///
 /// # Errors
 /// `Mismatch` for a value without a length, `Corrupt` for damage that is found.
@@ -151,7 +152,7 @@ fn marked_length(text: &[u8]) -> Result<u64> {
     }))
 }
 
-/// A media struct in the row has the length of its bytes.
+/// The length of a media struct in the row, which is that of its bytes.
 fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
     let values = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
     match values.first().copied().flatten() {
@@ -174,7 +175,7 @@ fn byte_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
         && shard.encoding() == TextEncoding::Base64
         && shard.rules() == FormatVersion::V1_1
     {
-        // Written by this library: only the alphabet and padding.
+        // This library wrote it, so it consists only of the alphabet and padding.
         let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
         let length = (text.len() / 4 * 3).saturating_sub(padding);
         if padding <= 2 && base64_len(length) == text.len() {
@@ -189,7 +190,7 @@ fn check_place(shard: &Shard, pointer: &Pointer) -> Result<()> {
     range_within(pointer.offset, pointer.length, total, "a value in the sidecar").map(drop)
 }
 
-/// Checks a value whose first bytes state its length against its checksum, where values are checked.
+/// Compares a value whose first bytes state its length with its checksum, if values are checked.
 fn check_whole(shard: &Shard, pointer: &Pointer) -> Result<()> {
     match shard.verify_level() {
         Verify::None | Verify::Rows => check_place(shard, pointer),
@@ -202,7 +203,7 @@ fn array_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
     header.shape.first().copied().ok_or_else(|| Error::mismatch("an array without dimensions has no length"))
 }
 
-/// Enough leading bytes of an array's payload to hold its header.
+/// Enough bytes at the start of an array's payload to contain its header.
 fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
     let mut codecs = stored.chain.codecs();
     match (&stored.place, codecs.next(), codecs.next()) {
@@ -225,7 +226,7 @@ fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// Characters of a JSON string, quotes included in `text`; a pair of escaped surrogates is one.
+/// The number of characters of a JSON string, including quotes in `text`; a pair of escaped surrogates counts as one.
 fn count_characters(text: &[u8]) -> Result<u64> {
     let bad = || Error::corrupt("a string that is not valid JSON");
     let inner = text.len().checked_sub(1).and_then(|end| text.get(1..end)).ok_or_else(bad)?;

@@ -1,4 +1,4 @@
-//! Opening a dataset and reading rows, values and columns from it.
+//! Opens datasets, and reads rows, values and columns from them.
 
 mod as_stored;
 pub mod chunked;

@@ -1,4 +1,4 @@
-//! Which files a path stands for: a pair, or a directory of pairs.
+//! The files for a path: a pair, or a directory of pairs.
 
 use crate::file_kind::{FileKind, quoted, sniff};
 use crate::manifest::{self, Manifest, ShardEntry};
@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-/// Nested directories that are searched for files to convert: `hub/data/train` is the usual depth.
+/// The maximum depth of directories that are searched for files to convert: `hub/data/train` is the usual depth.
 const MAX_SEARCH_DEPTH: usize = 2;
 
 /// One shard, and its entry in the manifest.
@@ -16,19 +16,19 @@ pub struct ShardRef {
     pub path: PathBuf,
     pub samples: Option<u64>,
     pub id: Option<String>,
-    /// False if the manifest says that there is none.
+    /// False if the manifest says that there is no sidecar.
     pub has_sidecar: bool,
-    /// The manifest lists saved views.
+    /// Whether the manifest lists saved views.
     pub is_view: bool,
 }
 
 impl ShardRef {
-    /// A file that no manifest lists.
+    /// A file that is not in a manifest.
     pub fn alone(path: PathBuf) -> Self {
         Self { path, samples: None, id: None, has_sidecar: true, is_view: false }
     }
 
-    /// A file that a manifest lists.
+    /// A file that is in a manifest.
     pub fn listed(path: PathBuf, entry: &ShardEntry, is_view: bool) -> Self {
         let (samples, id) = (Some(entry.samples), Some(entry.id.clone()));
         Self { path, samples, id, has_sidecar: entry.sidecar_bytes > 0, is_view }
@@ -72,7 +72,7 @@ impl ShardRef {
     }
 }
 
-/// The shards that `path` stands for, in the order of their samples. A file stands for itself.
+/// The shards at `path`, in the order of their samples. A file stands for itself.
 ///
 /// # Errors
 /// `Mismatch` for a directory without data, naming its splits if it has some, or for a shard that is missing.
@@ -128,7 +128,7 @@ pub fn main_files(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// Names of the main files in a directory, as [`main_files`] has them.
+/// The names of the main files in a directory, as defined by [`main_files`].
 fn main_files_in(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
@@ -140,7 +140,7 @@ fn main_files_in(directory: &Path) -> Result<Vec<String>> {
         match std::fs::metadata(entry.path()) {
             Ok(metadata) if metadata.is_file() => names.push(name),
             Ok(_) => {}
-            // A broken link. A file that exists but cannot be examined must not be left out silently.
+            // A broken link is skipped. But a file that exists and cannot be examined must not be left out silently.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(entry.path(), &error)),
         }
@@ -148,7 +148,7 @@ fn main_files_in(directory: &Path) -> Result<Vec<String>> {
     Ok(main_files(names))
 }
 
-/// The error for a directory in which there is no main file.
+/// The error for a directory without main files.
 fn nothing_in(directory: &Path) -> Result<Error> {
     let mut splits = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
@@ -156,7 +156,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
         let is_dataset = |path: &Path| {
             path.join(manifest::NAME).exists() || main_files_in(path).is_ok_and(|names| !names.is_empty())
         };
-        // Hidden files belong to writers at work.
+        // Hidden files belong to active writers.
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !is_hidden && path.is_dir() && is_dataset(&path) {
             splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
@@ -189,7 +189,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
     Ok(Error::mismatch(what).in_file(directory))
 }
 
-/// The convertible data in a directory or its subdirectories. A JSON object may be a note next to the data.
+/// The data in a directory or its subdirectories that can be converted. A JSON object may be a note next to the data.
 fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     let mut note = None;
     for entry in std::fs::read_dir(directory).ok()?.flatten() {
@@ -217,7 +217,7 @@ fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     note
 }
 
-/// Natural order: runs of digits compare as numbers; names that are then equal compare as text.
+/// Natural order: runs of digits compare as numbers; names that are equal in this respect compare as text.
 pub fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
     while let (Some(&left_byte), Some(&right_byte)) = (left.first(), right.first()) {
@@ -236,7 +236,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// Removes a run of digits from `text`; leading zeros do not count.
+/// Removes a run of digits from `text`, ignoring leading zeros.
 fn digits<'t>(text: &mut &'t [u8]) -> &'t [u8] {
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (run, rest) = text.split_at(end);

@@ -1,4 +1,4 @@
-//! The identity of an opened file: the id of the format, or facts about a file without an id.
+//! The identity of an opened file: its id or, for a file without one, facts about the file.
 
 use crate::content_hash::hash_source;
 use crate::key::FormatVersion;
@@ -7,7 +7,7 @@ use jinx_core::error::Result;
 use jinx_core::io::Source;
 use twox_hash::XxHash3_128;
 
-/// The number of bytes at either end of a file that its identity covers.
+/// The number of bytes at each end of a file that its identity covers.
 const END_BYTES: u64 = 1 << 20;
 
 impl Shard {
@@ -24,8 +24,8 @@ impl Shard {
         }
     }
 
-    /// The id by which a saved view names this file as its base (`spec/views.md`, section 2). A file without an id must
-    /// be unchanged since it was opened, because the view would not find it again.
+    /// The id with which a saved view refers to this file as a base (`spec/views.md`, section 2). A file without an id
+    /// must be unchanged since it was opened, because the view would not find it again.
     ///
     /// # Errors
     /// `Mismatch` naming a file that was changed or replaced; read errors.
@@ -41,7 +41,7 @@ impl Shard {
         hash_source(main, self.footer_offset())
     }
 
-    /// xxh3-128 of the whole main file as it was opened, as 32 hex digits.
+    /// xxh3-128 of the whole main file as it was when opened, as 32 hex digits.
     ///
     /// # Errors
     /// Read errors.

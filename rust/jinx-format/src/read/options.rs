@@ -16,8 +16,7 @@ pub enum Verify {
     /// Check each line and each value when it is read. A line that matches its checksum proves its offset.
     #[default]
     Full,
-    /// Like `Full`, plus the whole index and all line checksums when the file is opened: for `verify` and
-    /// `repair`.
+    /// Like `Full`, plus the whole index and all line checksums on opening: for `verify` and `repair`.
     Whole,
 }
 
@@ -26,20 +25,20 @@ pub struct OpenOptions {
     pub access: Access,
     pub verify: Verify,
     pub limits: Limits,
-    /// Text encoding of inline values where a 1.0 footer does not state it.
+    /// The text encoding of inline values, if a 1.0 footer does not state it.
     pub encoding: Option<TextEncoding>,
-    /// Plain JSON Lines: every row holds markers, even if it does not declare them.
+    /// Plain JSON Lines: every row contains markers, even if it does not declare them.
     pub markers: bool,
-    /// The base of relative paths; the working directory if empty.
+    /// The directory from which relative paths start; the working directory if empty.
     pub base: PathBuf,
-    /// Plain JSON lines: where each line begins and the last one ends, as little-endian u64, if that is known.
+    /// Plain JSON lines: the start of each line and the end of the last one, as little-endian u64, if known.
     pub line_offsets: Option<Arc<[u8]>>,
-    /// Read only this many first bytes of files that are stored unchanged in the sidecar, such as images.
-    /// Their checksums are not compared.
+    /// Read only this many first bytes of files that the sidecar stores unchanged, such as images. Their checksums are
+    /// not compared.
     pub value_head: Option<u64>,
-    /// Open saved views too, as the rows of their own columns; the caller opens their bases.
+    /// Open saved views too, as the rows of their own columns; the caller opens the bases.
     pub views: bool,
-    /// Opens the files that URLs name; without it, URLs are refused.
+    /// Opens files at URLs; without it, URLs are refused.
     pub store: Option<Arc<dyn Store>>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows that are plain JSON as a whole, for copying them as their text.
+//! Rows that consist entirely of plain JSON, for copying them as text.
 
 use crate::key::{FormatVersion, needs_quotes};
 use crate::read::shard::Shard;
@@ -8,24 +8,24 @@ use jinx_core::json::scan::{Members, Span};
 use jinx_core::key_set::KeySet;
 
 impl Shard {
-    /// Whether the footer says that all values mean themselves.
+    /// Whether the footer says that no value has a chain or marker.
     pub(crate) fn is_plain_json(&self) -> bool {
         self.rules() == FormatVersion::V1_1 && !self.tree().coded && !self.tree().open
     }
 
-    /// Like [`Shard::line_offsets`], without a copy where the sidecar is mapped.
+    /// Like [`Shard::line_offsets`], without a copy if the sidecar is mapped.
     pub(crate) fn index_bytes(&self) -> Result<Bytes> {
         self.index.bytes(self.sidecar())
     }
 
-    /// The checksum of a line with its newline, if reading the line compares it.
+    /// The checksum of a line with its newline, if reading the line compares this.
     pub(crate) fn compared_line_hash(&self, i: u64) -> Option<u64> {
         if self.rules() == FormatVersion::V1_1 { self.stored_line_hash(i) } else { None }
     }
 }
 
-/// The members of a line in the form that a writer gives it: without blanks, and with names that are their keys. `None`
-/// for other lines.
+/// The members of a line as a writer would write them: without blanks, and with names that equal their keys. `None` for
+/// other lines.
 ///
 /// # Errors
 /// `Corrupt` for text that is not an object, and for duplicate names.

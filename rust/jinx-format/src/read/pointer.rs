@@ -1,4 +1,4 @@
-//! The place of a value in the sidecar, and the JSON object for it.
+//! The position of a value in the sidecar, and the JSON object that states it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
@@ -15,12 +15,12 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// The bytes in the sidecar, which may have fewer.
+    /// The bytes in the sidecar, which may have fewer bytes than this.
     pub fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.length)
     }
 
-    /// Parses a pointer and the file name of a media value from the text of their object.
+    /// Parses a pointer, and the file name of a media value, from the text of their object.
     pub(crate) fn parse(text: &[u8]) -> Result<(Self, Option<Cow<'_, str>>)> {
         let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
         let mut members = Members::new(text);
@@ -29,7 +29,8 @@ impl Pointer {
             match unescape(&text[span.key_range()])?.as_ref() {
                 "offset" => offset = Some(natural(value)?),
                 "length" => length = Some(natural(value)?),
-                // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
+                // 1.0 files may contain anything under these names; in 1.1, a pointer without `x` is refused when it is
+                // used.
                 "x" => x = checksum(value).or(x),
                 "path" if value.first() == Some(&b'"') => path = Some(unescape(&value[1..value.len() - 1])?),
                 _ => {}

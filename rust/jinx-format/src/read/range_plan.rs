@@ -1,4 +1,4 @@
-//! Finds the bytes that rows need, to fetch them together instead of one after the other.
+//! Finds the bytes that rows need, to fetch them together instead of one after another.
 //!
 //! There are two rounds, because the lines say where the values are. A plan never fails: what cannot be planned is an
 //! error when it is read.
@@ -10,10 +10,10 @@ use jinx_core::io::Density;
 use jinx_core::json::text::unescape;
 use std::ops::Range;
 
-/// The ranges of some rows.
+/// The ranges that some rows need.
 pub struct RangePlan<'s> {
     shard: &'s Shard,
-    /// In ascending order, each of them in the shard.
+    /// The rows, in ascending order; each of them is in the shard.
     rows: Vec<u64>,
 }
 
@@ -37,7 +37,7 @@ impl RangePlan<'_> {
         index.chain(hashes).collect()
     }
 
-    /// First round, once the index is there, which this reads: the lines, in the main file.
+    /// First round, once the index is there, from which this reads: the lines in the main file.
     pub fn lines(&self) -> Vec<Range<u64>> {
         let bounds = self.shard.index.many(&self.rows, self.shard.sidecar()).unwrap_or_default();
         let checked =
@@ -45,8 +45,8 @@ impl RangePlan<'_> {
         checked.filter_map(Result::ok).map(|(start, end)| start..end).collect()
     }
 
-    /// Second round, once the lines are there, which this reads: the values in the sidecar of the columns that `wanted`
-    /// accepts. Values inside lists and dicts are left out.
+    /// Second round, once the lines are there, from which this reads: the values in the sidecar, for the columns that
+    /// `wanted` accepts. Values inside lists and dicts are left out.
     pub fn values(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Range<u64>> {
         let mut values = Vec::new();
         let mut see = |_: usize, line: &[u8]| {
@@ -82,7 +82,7 @@ impl RangePlan<'_> {
         }
     }
 
-    /// Whether the lines are in memory, or so likely that planning them is not worthwhile.
+    /// Whether the lines are in memory, or are so likely to be that planning them is not worthwhile.
     pub fn has_lines(&self) -> bool {
         self.lines().iter().all(|line| self.shard.main().is_cached(line.start))
     }

@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::row_events::{Dtype, Number, Sink};
 
 impl Shard {
-    /// Emits a numpy scalar, or a Python float that JSON cannot express.
+    /// Emits a numpy scalar, or a Python float that JSON cannot represent.
     ///
     /// # Errors
     /// `Corrupt` for a value that the type does not hold.
@@ -77,7 +77,7 @@ fn nearest_float32(value: f64) -> f64 {
     f64::from(value as f32)
 }
 
-/// The words for numbers that JSON cannot express, in any case and with an optional sign (1.0).
+/// The words for numbers that JSON cannot represent, in any case and with an optional sign (1.0).
 fn parse_non_finite(text: &str) -> Option<f64> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),

@@ -30,11 +30,11 @@ pub struct Shard {
     footer_offset: u64,
     pub(super) index: Array,
     line_hash: Option<Array>,
-    /// For a saved view with positions.
+    /// The positions, for a saved view that has any.
     positions: Option<Array>,
     /// Which of the positions were compared with their checksums.
     pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
-    /// The own columns of a saved view that were used.
+    /// Those of a saved view's own columns that were used.
     pub(super) open_own: Box<[OnceLock<Arc<OpenColumn>>]>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
@@ -51,8 +51,7 @@ impl Shard {
         Self::open_with(path, &|path| options.source(path), options)
     }
 
-    /// Like [`Shard::open`], with `open` for every file, which may be anywhere: see
-    /// [`jinx_core::io::Blocks`].
+    /// Like [`Shard::open`], using `open` for each file, which may be anywhere; see [`jinx_core::io::Blocks`].
     ///
     /// # Errors
     /// The errors of [`Shard::open`].
@@ -85,7 +84,7 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Opens a damaged pair as far as possible: footer and index must be intact, the sidecar need not be.
+    /// Opens a damaged pair as far as possible: footer and index must be intact, but not the sidecar.
     ///
     /// # Errors
     /// All problems, when nothing can be read.
@@ -192,7 +191,7 @@ impl Shard {
                 _ => Err(Error::corrupt("there are lines in a view that has no rows")),
             };
         }
-        // The ends are checked now; the rest when it is used, and completely by `verify`.
+        // Check the two ends now and the rest on use; `verify` checks everything.
         let side = self.side.as_deref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last
@@ -212,7 +211,7 @@ impl Shard {
         place.map(|place| self.open_array(place, self.footer.num_samples, "positions")).transpose()
     }
 
-    /// For a saved view: the position of its sample `i` in its bases, as one sequence.
+    /// For a saved view: the position of its sample `i` in the sequence of its bases.
     ///
     /// # Errors
     /// `Invalid` past the end; `Corrupt` for a position that the bases do not have, and from `Verify::Full` on for
@@ -257,7 +256,7 @@ impl Shard {
         self.array_bytes(place, expected, what).map(drop).map_err(named)
     }
 
-    /// The number of lines in the file: the samples, or the rows of a view's own columns.
+    /// The number of lines in the file: samples, or rows of a view's own columns.
     pub fn len(&self) -> u64 {
         self.footer.rows()
     }
@@ -290,7 +289,7 @@ impl Shard {
         &self.options.limits
     }
 
-    /// How it was opened.
+    /// The options with which the shard was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
@@ -327,7 +326,7 @@ impl Shard {
         self.checked_bounds(i, self.index.entries(i, self.side.as_deref())?)
     }
 
-    /// The start and the end of line `i`, as the index has them.
+    /// The start and end of line `i`, according to the index.
     pub(super) fn checked_bounds(&self, i: u64, [start, end]: [u64; 2]) -> Result<(u64, u64)> {
         if start > end || end > self.footer_offset {
             return Err(
@@ -340,7 +339,7 @@ impl Shard {
         Ok((start, end))
     }
 
-    /// Compares line `i`, with its newline, with its checksum at the file's level of verification.
+    /// Compares line `i`, with its newline, with its checksum, if the file's verification level requires it.
     ///
     /// # Errors
     /// `Corrupt` when they differ.
@@ -354,12 +353,12 @@ impl Shard {
         Err(self.here(Error::corrupt(what), i))
     }
 
-    /// Whether every row of plain JSON Lines holds markers.
+    /// Whether every row of plain JSON Lines contains markers.
     pub(super) fn is_all_marked(&self) -> bool {
         self.options.markers
     }
 
-    /// The keys of the first line that was scanned: `line`, if there was none before.
+    /// The keys of the first line scanned: `line`, if there was none before.
     pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
         self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
@@ -379,7 +378,7 @@ impl Shard {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_deref()))
     }
 
-    /// For a saved view's base of plain JSON lines: the start of each line and the end of the last one, as
+    /// For a base of plain JSON lines in a saved view: the start of each line and the end of the last one, as
     /// little-endian u64.
     ///
     /// # Errors
@@ -390,7 +389,7 @@ impl Shard {
         place.map(|place| self.array_bytes(place, None, "the line offsets of a base")).transpose()
     }
 
-    /// The positions of a saved view that has some.
+    /// The positions of a saved view that has any.
     pub(crate) fn stored_positions(&self) -> Option<Result<Bytes>> {
         Some(self.positions.as_ref()?.bytes(self.side.as_deref()))
     }
@@ -404,7 +403,7 @@ impl Shard {
         self.line_hash.as_ref()?.u64_at(i, self.side.as_deref()).ok()
     }
 
-    /// Names file and sample in an error.
+    /// Adds file and sample to an error.
     pub fn here(&self, error: Error, i: u64) -> Error {
         error.in_sample(i).in_file(self.path())
     }

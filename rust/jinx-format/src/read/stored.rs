@@ -1,4 +1,4 @@
-//! Values with a chain: parsing their description and fetching their bytes.
+//! Values with a chain: parses their descriptions and fetches their bytes.
 
 use crate::key::{Chain, FormatVersion, Kind};
 pub use crate::read::pointer::Pointer;
@@ -12,7 +12,7 @@ use jinx_core::row_events::Payload;
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
 
-/// The longest header of a zstd frame.
+/// The maximum length of a zstd frame header.
 const ZSTD_HEADER_BYTES: u64 = 18;
 
 /// A value with a chain, not yet fetched.
@@ -20,17 +20,17 @@ const ZSTD_HEADER_BYTES: u64 = 18;
 pub struct EncodedValue<'a> {
     pub chain: Chain,
     pub place: Location<'a>,
-    /// A media value's file name.
+    /// The file name of a media value.
     pub path: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug)]
 pub enum Location<'a> {
-    /// Text-encoded in the line.
+    /// The text of the encoded value in the line.
     Inline(Cow<'a, str>),
     Sidecar(Pointer),
     Null,
-    /// A number's text.
+    /// The text of a number.
     Number(&'a str),
 }
 
@@ -74,8 +74,8 @@ impl<'a> EncodedValue<'a> {
         Ok(Self { chain, place, path })
     }
 
-    /// Decoded length, if the stored form states it. It is exact for an uncompressed value; for a compressed
-    /// one it is what the header of the first frame claims (decoding checks it).
+    /// The decoded length, if the stored form states it. It is exact for an uncompressed value; for a compressed one it
+    /// is what the header of the first frame claims (decoding checks it).
     pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
         let mut codecs = self.chain.codecs();
         match (codecs.next(), &self.place) {
@@ -90,7 +90,7 @@ impl<'a> EncodedValue<'a> {
 }
 
 impl Shard {
-    /// The value's bytes after all codecs.
+    /// The bytes of the value after decoding with all codecs.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Limit` when the stored bytes cannot be decoded.
@@ -112,7 +112,7 @@ impl Shard {
             Location::Number(_) => return Err(Error::corrupt("a number instead of encoded bytes")),
         };
         for codec in stored.chain.codecs().rev() {
-            // The 1.0 writer stores an empty value as an empty snappy stream, without its header.
+            // The 1.0 writer stores an empty value as an empty snappy stream without its header.
             if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == FormatVersion::V1_0) {
                 bytes = codec::decode(codec, &bytes, max)?;
             }
@@ -120,7 +120,7 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// Decodes straight into `out`, which must have exactly the decoded length.
+    /// Decodes directly into `out`, which must have exactly the decoded length.
     ///
     /// # Errors
     /// The errors of [`Shard::load`], and `Corrupt` when the length differs.
@@ -150,7 +150,7 @@ impl Shard {
         }
     }
 
-    /// How many of a value's first bytes are read, where that is not all of them.
+    /// How many of a value's first bytes are read, if not all are.
     fn head_of(&self, stored: &EncodedValue<'_>) -> Option<u64> {
         let head = self.value_head()?;
         let is_as_it_is =
@@ -159,7 +159,7 @@ impl Shard {
             .then_some(head)
     }
 
-    /// Stored length of a value, for `repr` and `length`.
+    /// The stored length of a value, for `repr` and `length`.
     pub fn stored_len(stored: &EncodedValue<'_>) -> u64 {
         match &stored.place {
             Location::Inline(text) => to_u64(text.len()),

@@ -10,7 +10,7 @@ use jinx_core::error::{Error, Result};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 
-/// Paths beyond this many are no longer counted.
+/// The maximum number of paths that are counted.
 const MAX_PATHS: usize = 1 << 16;
 
 /// The values of the rows at one path.
@@ -22,7 +22,7 @@ struct SeenColumn {
     quoted: u64,
     bytes: u64,
     decoded: u64,
-    /// Numbers have no lengths to compare.
+    /// Whether there are numbers, which have no lengths to compare.
     numbers: bool,
 }
 
@@ -47,7 +47,7 @@ impl FieldTally {
         }
     }
 
-    /// Compares with the footer's list.
+    /// Compares the values with the footer's list.
     pub fn compare(&self, fields: &[FieldInfo]) -> Vec<Error> {
         let listed: HashMap<&[Option<String>], &FieldInfo> =
             fields.iter().map(|field| (field.path.as_slice(), field)).collect();
@@ -120,12 +120,12 @@ fn difference(field: &FieldInfo, seen: &SeenColumn) -> Option<String> {
     })
 }
 
-/// Names a path in an error.
+/// Adds a path to an error.
 pub fn at_path(error: Error, path: &[Option<String>]) -> Error {
     path.iter().rev().fold(error, |error, part| error.in_column(part.as_deref().unwrap_or("[]")))
 }
 
-/// One column with the path it is compared along.
+/// One column, with the path along which it is compared.
 pub struct OpenColumn {
     path: Path,
     kind: ColumnKind,
@@ -133,7 +133,7 @@ pub struct OpenColumn {
 }
 
 impl OpenColumn {
-    /// Opens all columns; those that cannot be read are problems.
+    /// Opens all columns; those that cannot be read are reported as problems.
     pub fn open_all(shard: &Shard) -> (Vec<Self>, Vec<Error>) {
         let (mut columns, mut problems) = (Vec::new(), Vec::new());
         for info in &shard.footer().columns {
@@ -203,7 +203,7 @@ fn int_fits(dtype: ColumnType, cell: &[u8], value: i128) -> bool {
         Some(CellNumber::Int(stored)) => i128::from(stored) == value,
         Some(CellNumber::Uint(stored)) => i128::from(stored) == value,
         Some(CellNumber::Float(stored)) => {
-            // A column of floats may hold integers below 2^53 only, which are exact.
+            // A column of floats can contain only integers below 2^53, which are exact.
             #[allow(clippy::cast_precision_loss)]
             let exact = value as f64;
             value.unsigned_abs() <= 1 << 53 && stored.to_bits() == exact.to_bits()

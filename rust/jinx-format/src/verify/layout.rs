@@ -1,4 +1,4 @@
-//! Accounts for every byte of a sidecar: values in row order, then arrays, and zeros between them.
+//! Accounts for every byte of a sidecar: values in row order, then arrays, with zeros between them.
 
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
@@ -12,7 +12,7 @@ use jinx_core::io::Source;
 #[derive(Debug)]
 pub struct SidecarLayout {
     end: u64,
-    /// Something before `end` is unknown, so a gap before the next value is not reported.
+    /// Whether something before `end` is unknown, so that a gap before the next value is not reported.
     unsure: bool,
 }
 
@@ -31,7 +31,7 @@ impl SidecarLayout {
         !self.unsure
     }
 
-    /// Notes that values of a damaged row may be missing here.
+    /// Records that values of a damaged row may be missing here.
     pub fn skip(&mut self) {
         self.unsure = true;
     }
@@ -45,7 +45,7 @@ impl SidecarLayout {
         let (before, was_unsure) = (self.end, self.unsure);
         let Some(end) = offset.checked_add(length).filter(|end| *end <= side.len()) else {
             self.unsure = true;
-            // The reader of the value has reported this already.
+            // This was already reported when the value was read.
             return Ok(());
         };
         self.end = end.max(before);
@@ -99,7 +99,7 @@ pub fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     list
 }
 
-/// Checks that the arrays follow the values, one after the other, and nothing else.
+/// Checks that the arrays follow the values, one after another, with nothing else.
 pub fn check_tail(shard: &Shard, layout: &mut SidecarLayout, problems: &mut Vec<Error>) {
     let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) else { return };
     if layout.is_sure() && layout.end() != header.values_end {

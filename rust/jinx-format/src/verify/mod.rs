@@ -1,4 +1,4 @@
-//! Checks a whole dataset, continues after a problem, and reports where each one is.
+//! Checks a whole dataset, continuing after problems, and reports where each one is.
 
 mod footer;
 mod layout;
@@ -20,7 +20,7 @@ pub(super) use row::check_row;
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 
-/// Checks the pair, the directory or the JSON Lines file at `path`; an empty list means that every byte is right.
+/// Checks the pair, the directory or the JSON Lines file at `path`; an empty list means that every byte is correct.
 ///
 /// Files of 1.1 are checked to the last bit. Older files have no checksums: only their structure, text and values are
 /// checked.
@@ -70,7 +70,7 @@ fn check_all(
 ) -> Result<Vec<Problem>> {
     let readable: Vec<&ShardRef> = shards.iter().filter_map(|shard| shard.as_ref().ok()).collect();
     let size = |shard: &&ShardRef| match url_of(&shard.path) {
-        // Opening it reports the error.
+        // Opening the file reports the error.
         Some(_) => options.source(&shard.path).map_or(0, |main| main.len()),
         None => std::fs::metadata(&shard.path).map_or(0, |metadata| metadata.len()),
     };

@@ -1,4 +1,4 @@
-//! One pair: rows on all cores, in waves, so that reports come in the order of the samples.
+//! Checks one pair: rows on all cores, in waves, so that problems are reported in the order of the samples.
 
 use super::Problems;
 use crate::file_kind::{FileKind, sniff};
@@ -28,7 +28,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 const WAVE_ROWS: u64 = 512;
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// The facts about one shard after its rows were checked.
+/// What is known about a shard after its rows were checked.
 struct Pass<'s> {
     shard: &'s Shard,
     columns: Vec<OpenColumn>,
@@ -38,7 +38,7 @@ struct Pass<'s> {
     bad_rows: u64,
 }
 
-/// Checks one shard; `progress` gets the bytes of checked rows.
+/// Checks one shard; `progress` receives the number of bytes in checked rows.
 ///
 /// # Errors
 /// Only what stops the check.
@@ -88,7 +88,7 @@ pub fn check(
         check_tail(&shard, &mut pass.layout, &mut found);
         check_view(&shard, &mut found);
         found.iter().for_each(|error| problems.push(error));
-        // Known damage changes the id too, which need not be reported.
+        // Known damage also changes the id; do not report that too.
         if problems.count() == before {
             check_id(&shard).or_else(|error| damage(error, problems))?;
         }
@@ -126,7 +126,7 @@ impl Pass<'_> {
 
     fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
         let stop = Arc::new(AtomicBool::new(false));
-        // Only the caller's thread receives signals, so the others ask whether it has stopped.
+        // Only the caller's thread receives signals, so the others check whether it has stopped.
         let check = |range: Range<u64>, is_caller: bool| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::interrupted());
@@ -141,7 +141,7 @@ impl Pass<'_> {
         threads::map(ranges.len(), ranges.iter().cloned(), "a checking thread", check)
     }
 
-    /// A signal is reported once: everything must stop after it.
+    /// Checks a row unless a signal arrived: it is reported only once, so everything must stop after it.
     fn row_unless_stopped(&self, i: u64) -> Result<(u64, RowReport)> {
         interrupt::check()?;
         let report = self.row(i);

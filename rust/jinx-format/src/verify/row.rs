@@ -18,17 +18,17 @@ use jinx_core::limits::MAX_DEPTH;
 use jinx_core::npy;
 use jinx_core::row_events::{Discard, Payload};
 
-/// One value of a row that the footer must list.
+/// A value of a row that the footer must list.
 #[derive(Debug)]
 pub struct Fact {
     pub path: Path,
     pub kind: &'static str,
-    /// Stored and decoded length of a value with a chain; zero for numbers.
+    /// The stored and decoded length of a value with a chain; zero for numbers.
     pub coded: Option<(u64, u64)>,
     pub quoted: bool,
 }
 
-/// The findings about a row.
+/// What a check found out about a row.
 #[derive(Debug, Default)]
 pub struct RowReport {
     /// Offset and length of every value in the sidecar, in the order of the text.
@@ -118,7 +118,7 @@ impl Walker<'_> {
         self.path.pop();
     }
 
-    /// An element, which in 1.1 may be wrapped to carry a chain.
+    /// Checks an element, which in 1.1 may be wrapped to have a chain.
     fn element(&mut self, text: &[u8], depth: usize) {
         match self.shard.footer().unwrap_element(text) {
             Ok(Some((chain, value))) => self.value(Some(chain), value, false, depth),
@@ -178,7 +178,7 @@ impl Walker<'_> {
             }
             Kind::Json => json::emit(&bytes, 0, &mut Discard)?,
             Kind::Blob(payload) => match npy::check_blob(payload, &bytes) {
-                // 1.0 wrote structured arrays; they are legal there, but not read.
+                // 1.0 wrote structured arrays, which are valid there but cannot be read.
                 Err(error) if error.cause() == Cause::Unsupported && !self.is_new() => {}
                 result => result?,
             },
@@ -188,7 +188,7 @@ impl Walker<'_> {
     }
 }
 
-/// The name of a value's kind in the footer's `fields`.
+/// The name of the kind of a value in the footer's `fields`.
 fn kind_of_chain(chain: Chain) -> &'static str {
     match chain.kind {
         Kind::Blob(Payload::Raw) => "bytes",

@@ -1,10 +1,10 @@
-//! Checks a saved view's entries for its bases, as far as its own file allows.
+//! Checks a saved view's entries for its bases, as far as possible with its own file.
 
 use crate::footer::ColumnInfo;
 use crate::read::shard::Shard;
 use jinx_core::error::{Error, Result};
 
-/// Checks that every position is one of the bases' samples, and that line offsets increase.
+/// Checks that every position is within the bases' samples, and that line offsets increase.
 pub fn check_view(shard: &Shard, problems: &mut Vec<Error>) {
     let Some(view) = &shard.footer().view else { return };
     let total = view.base_samples;
@@ -28,7 +28,7 @@ pub fn check_view(shard: &Shard, problems: &mut Vec<Error>) {
     }
 }
 
-/// Checks an own column, whose missing values must be zero.
+/// Checks a column that the view adds; bytes of missing values must be zero.
 fn check_own(shard: &Shard, info: &ColumnInfo) -> Result<()> {
     let column = shard.read_column(info)?;
     let mut missing = (0..column.rows).filter(|i| !column.is_valid(*i));

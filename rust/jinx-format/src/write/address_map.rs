@@ -1,11 +1,11 @@
-//! A table by the addresses of shared paths, which are looked up for every value.
+//! A hash map keyed by the addresses of shared paths, which are looked up for every value.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub(crate) type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
-/// Mixes one number. Nobody chooses addresses, so nothing stronger is needed.
+/// Hashes one number by mixing its bits. Nobody chooses addresses, so nothing stronger is needed.
 #[derive(Debug, Default)]
 pub(crate) struct AddressHasher(u64);
 
@@ -21,7 +21,7 @@ impl Hasher for AddressHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The table uses both the upper and the lower bits.
+        // Mix all bits, because the table uses the upper and the lower ones.
         let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 32);
     }

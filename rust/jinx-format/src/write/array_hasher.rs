@@ -20,14 +20,14 @@ struct ChunkHasher {
     /// The size of a chunk in bytes.
     size: u64,
     current: XxHash3_64,
-    /// The number of bytes that the current chunk lacks.
+    /// The number of bytes missing from the current chunk.
     missing: u64,
     /// The checksums of complete chunks.
     sums: Vec<u8>,
 }
 
 impl ArrayHasher {
-    /// For an array of `length` bytes.
+    /// Creates a hasher for an array of `length` bytes.
     pub(crate) fn new(length: u64) -> Self {
         Self::with_chunk(chunk_bytes(length))
     }

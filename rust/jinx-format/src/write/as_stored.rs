@@ -10,11 +10,11 @@ use jinx_core::io::{Content, SourceRange};
 use jinx_core::row_events::{Blob, Payload, Sink, StoredKind, StoredValue};
 use twox_hash::XxHash3_64;
 
-/// The first bytes of a file, which tell whether it is compressed.
+/// The number of first bytes of a file that show whether it is compressed.
 const MAGIC_BYTES: u64 = 512;
 
 impl RowEncoder {
-    /// Whether encoding the value would store it in the same form: in the sidecar, with a codec that we write.
+    /// Whether encoding the value would store it in the same form: in the sidecar, with a codec that our writer uses.
     pub(super) fn keeps_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         let options = &self.options;
         let threshold = if is_str { options.string_threshold } else { options.binary_threshold };
@@ -57,7 +57,7 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// Whether to try to compress a value of `length` bytes that begins with `head`.
+    /// Whether to try compressing a value of `length` bytes that begins with `head`.
     pub(super) fn may_shrink(&self, length: u64, head: &[u8]) -> bool {
         let options = &self.options;
         let is_left = length < options.compress_threshold
@@ -66,7 +66,7 @@ impl RowEncoder {
         options.compression.is_some() && !is_left
     }
 
-    /// Stores plain bytes of a file like bytes in memory; only those that may be compressed are read as a whole.
+    /// Stores plain bytes of a file like bytes in memory; reads the whole only if it may be compressed.
     pub(super) fn put_range(&mut self, range: &SourceRange) -> Result<()> {
         let length = range.len();
         self.options.check_value(length).map_err(|error| in_path(error, &self.path()))?;

@@ -14,7 +14,7 @@ const TAGGED: usize = 9;
 pub(super) struct Cells {
     directory: PathBuf,
     spool: Spool,
-    /// The tag of all cells, while they have the same tag.
+    /// The tag of all cells, as long as they have the same one.
     tag: Option<u8>,
     is_tagged: bool,
 }
@@ -86,7 +86,7 @@ pub(super) struct CellBlock<'b> {
 }
 
 impl CellBlock<'_> {
-    /// The bits of all cells, one after another, if all have this tag.
+    /// The bits of all cells, one after another, if all cells have this tag.
     pub(super) fn all_of(&self, tag: u8) -> Option<&[u8]> {
         (self.tag == Some(tag)).then_some(self.bytes)
     }

@@ -13,27 +13,27 @@ use jinx_core::error::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// More top-level names than this are a map, not a schema.
+/// The maximum number of top-level names: more are a map, not a schema.
 pub(super) const MAX_COLUMNS: usize = 256;
-/// Paths whose column is cached; names that differ from row to row make a new path each time.
+/// The maximum number of paths with cached columns; names that differ between rows create a new path each time.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Tags of cells.
+/// The tags of cells.
 pub(super) const MISSING: u8 = 0;
 pub(super) const INT: u8 = 1;
 pub(super) const UINT: u8 = 2;
 pub(super) const FLOAT: u8 = 3;
 pub(super) const BOOL: u8 = 4;
 
-/// Integers a float64 holds exactly.
+/// The largest integers that float64 represents exactly.
 const EXACT: u64 = 1 << 53;
 
 /// Passes on an array's bytes piece by piece.
 pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
 
-/// Receives arrays for the end of the sidecar or for the footer.
+/// Receives arrays, for the end of the sidecar or for the footer.
 pub trait ArraySink {
-    /// Stores `length` bytes that `fill` passes piece by piece.
+    /// Stores `length` bytes, which `fill` passes on piece by piece.
     ///
     /// # Errors
     /// I/O errors, and whatever `fill` reports.
@@ -51,7 +51,7 @@ impl IndexedType {
     const COUNT: usize = 3;
 }
 
-/// How top-level values of a kind are indexed without being asked.
+/// How top-level values of a kind are indexed by default.
 pub(super) fn default_type(kind: &str) -> Option<IndexedType> {
     match kind {
         "bool" | "int" | "float" => Some(IndexedType::Value),
@@ -66,7 +66,7 @@ struct IndexedColumn {
     kind: IndexedType,
     rows: u64,
     cells: Cells,
-    /// UTF-8 of a string column; the cells then hold lengths.
+    /// The UTF-8 of a string column; then the cells contain lengths.
     text: Option<Spool>,
     seen: SeenPath,
 }
@@ -89,7 +89,7 @@ pub struct ColumnBuilder {
     choice: ColumnChoice,
     directory: PathBuf,
     columns: Vec<IndexedColumn>,
-    /// By the address of the path.
+    /// Columns by the address of their path.
     by_address: AddressMap<PathColumns>,
     rows: u64,
 }
@@ -97,15 +97,15 @@ pub struct ColumnBuilder {
 /// The columns at one path.
 #[derive(Debug)]
 struct PathColumns {
-    /// While it is kept, no other path has its address.
+    /// Kept, so that no other path gets its address.
     _path: Arc<Path>,
-    /// The place in [`ColumnBuilder::columns`] by the type.
+    /// The index into [`ColumnBuilder::columns`], by type.
     places: [Place; IndexedType::COUNT],
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// The column was not looked for yet.
+    /// The column has not been looked up yet.
     Unknown,
     /// There is no such column.
     None,
@@ -136,7 +136,7 @@ impl ColumnBuilder {
             let Some(at) = self.at(&fact.path, kind) else { continue };
             let column = &mut self.columns[at];
             if column.rows > self.rows {
-                // A path that occurs twice in one row is inside a list, so it has no column.
+                // A path that occurs twice in a row is inside a list, so it has no column.
                 column.seen.unfit = true;
                 continue;
             }
@@ -165,7 +165,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Whether earlier rows have values for a column.
+    /// Whether any earlier rows have values for a column.
     pub(super) fn has(&self, path: &Path, kind: IndexedType) -> bool {
         self.columns.iter().any(|column| column.kind == kind && *column.path == *path)
     }
@@ -235,7 +235,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Whether a column of a type may be at a path that has values of a kind.
+/// Whether a column of some type may exist at a path that has values of a kind.
 pub(super) fn may_hold(column: IndexedType, asked: bool, kind: &str) -> bool {
     let fitting: &[&str] = match column {
         IndexedType::Value => &[
@@ -250,9 +250,8 @@ pub(super) fn may_hold(column: IndexedType, asked: bool, kind: &str) -> bool {
 }
 
 impl IndexedColumn {
-    /// Whether every value at the path is in the column: a path with numbers in some rows and strings in
-    /// others has none. For an explicitly indexed path, strings are in a separate column, and their lengths
-    /// are not indexed.
+    /// Whether the column contains every value at the path: a path with numbers in some rows and strings in others has
+    /// no column. For an explicitly indexed path, strings are in a separate column, and their lengths are not indexed.
     fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
         let field = fields.iter().find(|field| field.path == *self.path);
         field.is_none_or(|field| field.kinds.keys().all(|kind| may_hold(self.kind, asked, kind)))
@@ -302,7 +301,7 @@ impl IndexedColumn {
         self.rows += 1;
     }
 
-    /// The narrowest type that holds every value, if there is one.
+    /// The narrowest type that can represent every value, if there is one.
     fn dtype(&self) -> Option<ColumnType> {
         let seen = &self.seen;
         if seen.unfit {
@@ -354,7 +353,7 @@ impl IndexedColumn {
             let width = dtype.number_bytes();
             let data = out.put_array(rows * to_u64(width), &mut |write| {
                 cells.blocks(|block| {
-                    // These are stored as they are.
+                    // Floats are stored as they are.
                     if let Some(floats) = block.all_of(FLOAT) {
                         return write(floats);
                     }
@@ -398,12 +397,12 @@ pub(super) fn narrowest(min: i128, max: i128) -> Option<ColumnType> {
     })
 }
 
-/// A cell's bits; a narrow type keeps the low bytes.
+/// The bits of a cell; a narrow type keeps the low bytes.
 pub(super) fn cell(dtype: ColumnType, tag: u8, bits: u64) -> u64 {
     if dtype != ColumnType::Float64 || tag == FLOAT || tag == MISSING {
         return if tag == MISSING { 0 } else { bits };
     }
-    // Only integers below 2^53 reach this point.
+    // Only integers below 2^53 get here.
     #[allow(clippy::cast_precision_loss)]
     let value = if tag == INT { bits.cast_signed() as f64 } else { bits as f64 };
     value.to_bits()

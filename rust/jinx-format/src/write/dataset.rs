@@ -26,7 +26,7 @@ use std::sync::Arc;
 mod permuted;
 mod with_form;
 
-/// Sizes of a finished dataset.
+/// The sizes of a finished dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub samples: u64,
@@ -47,7 +47,7 @@ impl Summary {
 
 /// A dataset being written. Nothing is visible under the target's name until `close`.
 pub struct DatasetWriter {
-    /// The options of the caller; `options` adds facts from the sources of copies.
+    /// The caller's options; `options` also contains facts from the sources of copies.
     given: Arc<WriteOptions>,
     options: Arc<WriteOptions>,
     sources: Sources,
@@ -56,9 +56,9 @@ pub struct DatasetWriter {
     rows: u64,
     /// The number of rows that an interrupted run finished.
     resumed: u64,
-    /// How many of them are still to come.
+    /// How many of these are still to come.
     skip: u64,
-    /// A write failed half way; nothing may succeed after it.
+    /// Whether a write failed halfway; nothing may succeed after that.
     is_broken: bool,
     written: Summary,
 }
@@ -68,12 +68,12 @@ enum Target {
     Directory(Box<DirectoryTarget>),
 }
 
-/// Whether an output name means one pair: it ends in `.jinx`.
+/// Whether an output name stands for a single pair: it ends in `.jinx`.
 pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
-/// Options that no reader accepts are refused before anything is changed. Returns what [`room_for_names`] does.
+/// Refuses options that no reader accepts, before anything is changed. Returns what [`room_for_names`] does.
 fn require_readable(options: &WriteOptions) -> Result<u64> {
     let lines = options.encode.max_row_bytes;
     if lines > MAX_ROW_BYTES {
@@ -85,7 +85,7 @@ fn require_readable(options: &WriteOptions) -> Result<u64> {
     Ok(room)
 }
 
-/// `OUT.JINX` would be a directory, which nobody wants.
+/// Refuses a suffix such as that of `OUT.JINX`, which would become a directory that nobody wants.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
     if is_meant && !is_pair_name(path) {
@@ -96,7 +96,7 @@ fn require_usual_suffix(path: &Path) -> Result<()> {
 }
 
 impl DatasetWriter {
-    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a directory.
+    /// Starts a dataset at `path`: a pair if the name ends in `.jinx`, otherwise a directory.
     ///
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
@@ -156,8 +156,8 @@ impl DatasetWriter {
         self.resumed
     }
 
-    /// The next rows are those that an interrupted run finished: they are not written again. A row that it left out is
-    /// refused again.
+    /// Skips the next rows, which an interrupted run has finished: they are not written again. A row that it left out
+    /// is refused again.
     pub fn skip_resumed(&mut self) {
         self.skip = self.resumed;
     }
@@ -174,7 +174,7 @@ impl DatasetWriter {
             .in_file(path));
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
-        // Locked before the manifest is read, so that nobody else can publish another one.
+        // Lock before reading the manifest, so that nobody else can publish another one.
         let append = DirectoryAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
@@ -274,7 +274,7 @@ impl DatasetWriter {
         Err(Error::invalid("an earlier write failed; nothing more can be written, and nothing is published"))
     }
 
-    /// Takes over what a source's footers say of the samples that will be copied from it, where the options say
+    /// Takes over what a source's footers say about the samples that will be copied from it, where the options say
     /// nothing. Returns whether the Arrow schema is lost, because the sources so far do not agree on it.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ impl DatasetWriter {
         Ok(loses_schema)
     }
 
-    /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
+    /// Encodes rows on all threads and writes them in order; keeps none of the memory.
     ///
     /// # Errors
     /// The errors of [`Self::write_rows`].
@@ -300,8 +300,8 @@ impl DatasetWriter {
         self.write_rows(rows.len(), &|i, encoder| rows[i].emit(encoder))
     }
 
-    /// Encodes the rows 0 to `count` that `emit` describes on all threads, and writes them in order. Of what is encoded
-    /// and not yet written, each thread holds about a megabyte and one row at most.
+    /// Encodes the rows 0 to `count`, which `emit` produces, on all threads, and writes them in order. Of what is
+    /// encoded and not yet written, each thread holds about a megabyte and one row at most.
     ///
     /// # Errors
     /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
@@ -310,7 +310,7 @@ impl DatasetWriter {
         self.write_all(Rows { count, first: self.rows, in_order: false }, emit)
     }
 
-    /// Like [`Self::write_rows`], of rows that `emit` takes from one place after another of their files.
+    /// Like [`Self::write_rows`], for rows that `emit` reads from ascending positions in their files.
     ///
     /// # Errors
     /// The errors of [`Self::write_rows`].
@@ -335,7 +335,7 @@ impl DatasetWriter {
         flushed
     }
 
-    /// Writes rows; lines that are the same in the output are copied.
+    /// Writes rows; lines that stay the same in the output are copied.
     ///
     /// # Errors
     /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
@@ -363,7 +363,7 @@ impl DatasetWriter {
             return Err(Error::invalid("blocks of rows are written to one pair"));
         };
         pair.admit_block(block)?;
-        // The writer stays broken after an I/O error or a panic.
+        // If an I/O error or a panic follows, the writer stays broken.
         self.is_broken = true;
         pair.write_block(block)?;
         self.rows += to_u64(block.ends.len());
@@ -376,7 +376,7 @@ impl DatasetWriter {
         match part.refused {
             None => Ok(()),
             Some(error) => {
-                // A thread has panicked.
+                // The writer is broken only if a thread has panicked.
                 self.is_broken = error.cause() == Cause::Internal;
                 Err(error)
             }
@@ -398,7 +398,7 @@ impl DatasetWriter {
             };
         }
         self.require_whole()?;
-        // It stays broken after an I/O error or a panic.
+        // If an I/O error or a panic follows, the writer stays broken.
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
@@ -450,7 +450,8 @@ impl DatasetWriter {
                     Publish::Append(append) => {
                         append.sync()?;
                         let published = publish_on(append.ops(), &path, text.as_bytes());
-                        // The last sync may fail after the manifest was published. When in doubt, keep the shards.
+                        // The last sync may have failed after the manifest was published, so keep the shards if in
+                        // doubt.
                         let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
                         if published.is_ok() || !is_other {
                             append.keep();

@@ -23,17 +23,17 @@ pub(super) struct DirectoryTarget {
     pub(super) manifest: Manifest,
     pub(super) current: Option<Box<PairBuilder>>,
     pub(super) next_shard: u64,
-    /// Records for a later run which shards are finished.
+    /// Records which shards are finished, for a later run.
     pub(super) journal: Option<Journal>,
-    /// Rows that were left out; kept where a later run has to know them.
+    /// Rows that were left out; kept if a later run must know them.
     pub(super) refused: Vec<RefusedRow>,
-    /// All rows are written: their shards were planned together.
+    /// Whether all rows are written, because their shards were planned together.
     pub(super) is_complete: bool,
 }
 
 pub(super) enum Publish {
     Directory(DirectoryWriter),
-    /// Shards that are removed again unless the manifest lists them.
+    /// Shards that will be removed again, unless the manifest lists them.
     Append(DirectoryAppend),
 }
 
@@ -82,7 +82,7 @@ impl DirectoryTarget {
         self.current(options)
     }
 
-    /// Notes that the row after `written` others was left out.
+    /// Records that a row was left out, after `written` others were written.
     pub(super) fn note_refused(&mut self, written: u64, reason: &Error) {
         if self.journal.is_some() {
             let given = written + to_u64(self.refused.len());
@@ -90,7 +90,7 @@ impl DirectoryTarget {
         }
     }
 
-    /// Why an interrupted run left out the row that was given after `given` others, if it did.
+    /// Why an interrupted run left out the row that was passed after `given` others, if it did.
     pub(super) fn refusal(&self, given: u64) -> Option<Error> {
         let at = self.refused.binary_search_by_key(&given, |row| row.given).ok()?;
         let row = &self.refused[at];
@@ -114,7 +114,7 @@ impl DirectoryTarget {
         self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
     }
 
-    /// Whether the current shard need not be the last one.
+    /// Whether another shard may follow the current one.
     fn may_begin_another(&self) -> bool {
         self.manifest.shards.len() + 1 < MAX_SHARDS
     }
@@ -130,7 +130,7 @@ impl DirectoryTarget {
         Ok(())
     }
 
-    /// The samples of a view that the current shard shows: those after the samples of the shards before it.
+    /// The samples of a view that the current shard shows: those after the samples of earlier shards.
     fn next_part(&self, view: &NewView, rows: u64, limit: Option<u64>) -> Result<NewView> {
         let start = self.manifest.num_samples;
         let left = view.num_samples.saturating_sub(start);
@@ -156,7 +156,7 @@ impl DirectoryTarget {
         Ok(())
     }
 
-    /// Whether no shard of this writer has rows.
+    /// Whether no shard of this writer has any rows.
     pub(super) fn is_new(&self) -> bool {
         self.current.is_none() && self.journal.is_none() && !self.is_complete
     }
@@ -179,7 +179,7 @@ impl DirectoryTarget {
         files.collect()
     }
 
-    /// Lists the next shard, which is finished.
+    /// Adds the next shard, which is finished, to the list.
     pub(super) fn add_shard(&mut self, summary: PairSummary, written: &mut Summary) {
         written.add(&summary);
         self.manifest.push(ShardEntry {

@@ -1,4 +1,4 @@
-//! Syncs a file in the background while it is written, so that the sync at the end is short.
+//! Syncs a file in the background while it is being written, so that the final sync is short.
 
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
@@ -30,7 +30,7 @@ impl EarlySync {
             return Ok(());
         }
         self.finish(path)?;
-        // If there is no second file handle or thread, the sync at the end writes everything.
+        // Without a second file handle or thread, the sync at the end writes everything.
         if let Ok(file) = file.try_clone() {
             let path = path.to_owned();
             self.running = threads::background("jinx-sync", move || RealOps.sync_file(&file, &path)).ok();

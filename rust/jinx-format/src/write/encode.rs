@@ -1,4 +1,4 @@
-//! Turns the events of one row into its line and the values that go to the sidecar.
+//! Turns the events of one row into its line and the values for the sidecar.
 //!
 //! Encoding does not depend on the position: the writer fills in the sidecar offsets. So rows can be encoded on any
 //! thread, and the file is the same for any number of threads.
@@ -23,13 +23,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// The most digits of a sidecar offset. A line's length is counted with all of them, so that a row that fits in one
-/// file fits in any.
+/// The maximum number of digits of a sidecar offset. A line's length is counted with all of them, so that a row that
+/// fits in one file fits in any.
 const OFFSET_DIGITS: usize = 20;
-/// The most memory that a line gets before it is written, by the length of the line before it.
+/// The maximum memory that is reserved for a line before it is written, according to the previous line's length.
 const MAX_FIRST_BYTES: usize = 64 << 10;
 
-/// A row ready for the writer.
+/// A row that is ready for the writer.
 #[derive(Debug, Default)]
 pub struct EncodedRow {
     /// The line without its newline and without the digits of sidecar offsets.
@@ -37,29 +37,29 @@ pub struct EncodedRow {
     /// Values for the sidecar, in row order.
     pub values: Vec<SidecarValue>,
     pub facts: Vec<Fact>,
-    /// xxh3-64 of the line with its newline, where it is known and no offset is filled in.
+    /// xxh3-64 of the line with its newline, if it is known and no offset has to be filled in.
     pub hash: Option<u64>,
 }
 
 #[derive(Debug)]
 pub struct SidecarValue {
-    /// Position of the offset's digits in the text.
+    /// The position of the offset's digits in the text.
     pub at: usize,
     pub data: Content,
 }
 
-/// Encodes rows one after another; keeps its compression context and name tables between them.
+/// Encodes rows one after another; keeps its compression context and name tables between rows.
 pub struct RowEncoder {
     pub(super) options: Arc<EncodeOptions>,
     compressor: Option<Compressor>,
     pub(super) row: EncodedRow,
     pub(super) frames: Vec<OpenContainer>,
-    /// Names along the current path; each dict frame owns the tail after its `name_start`.
+    /// The names along the current path; each dict frame owns those from its `name_start` on.
     pub(super) names: String,
     seen: Vec<u64>,
     pub(super) paths: PathCache,
     pool: ValuePool,
-    /// For values that were taken in stored form.
+    /// The bytes of values that were accepted in stored form.
     pub(super) copied_bytes: usize,
     /// The size of the last line.
     line_bytes: usize,
@@ -100,7 +100,7 @@ impl RowEncoder {
         })
     }
 
-    /// Encodes the row that `emit` describes.
+    /// Encodes the row that `emit` produces.
     ///
     /// # Errors
     /// `Invalid` when the row is not a dict or holds a value that the format cannot; `Limit` when it is too long.
@@ -127,7 +127,7 @@ impl RowEncoder {
         Ok(row)
     }
 
-    /// Names the current column, unless the source of the row did.
+    /// Adds the current column to an error, unless the source of the row already did.
     fn locate(&self, error: Error) -> Error {
         if error.column().is_some() {
             return error;
@@ -136,14 +136,14 @@ impl RowEncoder {
         names.fold(error, |error, frame| error.in_column(&self.names[frame.name_start..frame.name_end]))
     }
 
-    /// Writes what precedes a value: comma and key, or the wrapper of a list element with a chain.
+    /// Writes what comes before a value: comma and key, or the wrapper of a list element with a chain.
     pub(super) fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
         let depth = self.frames.len();
         let text = &mut self.row.text;
         let Some(frame) = self.frames.last_mut() else {
             return if chain.is_none() { Ok(()) } else { Err(Error::invalid("a sample must be a dict")) };
         };
-        // The wrapper of a list element and a pointer are nested objects too.
+        // A pointer, and the wrapper of a list element, are also nested objects.
         let levels = chain.map_or(0, |chain| usize::from(!frame.is_dict) + usize::from(chain.bin));
         if depth + levels > MAX_DEPTH {
             return Err(too_deep());
@@ -159,7 +159,7 @@ impl RowEncoder {
                 text.pop();
                 let plain = text.len();
                 key::push_key(text, name, chain);
-                // The escaped name is already written.
+                // The name was already written, with its escapes.
                 text.drain(plain..plain + name.len());
                 text.push(b'"');
             }
@@ -182,7 +182,7 @@ impl RowEncoder {
         self.frames.len() == 1
     }
 
-    /// The top-level name of the value that comes next.
+    /// The top-level name of the next value.
     pub(super) fn top_name(&self) -> Option<&str> {
         self.frames.first().map(|frame| &self.names[frame.name_start..frame.name_end])
     }
@@ -192,7 +192,7 @@ impl RowEncoder {
         self.frames.last().is_some_and(|frame| frame.is_dict)
     }
 
-    /// A value without a chain, whose text is at hand.
+    /// Writes a value without a chain, whose text is available.
     pub(super) fn plain(&mut self, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
         self.open_value(None)?;
         self.row.text.extend_from_slice(text);
@@ -200,7 +200,7 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// A value with a chain, from its JSON text.
+    /// Writes a value with a chain from its JSON text.
     fn small(&mut self, chain: Chain, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
         self.open_value(Some(&chain))?;
         self.row.text.extend_from_slice(text);
@@ -211,7 +211,7 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// Bytes with a chain: compressed if that helps, then inline or into the sidecar.
+    /// Writes bytes with a chain: compressed if that helps, then inline or in the sidecar.
     fn encode_blob(
         &mut self,
         kind: Kind,
@@ -343,7 +343,7 @@ impl Sink for RowEncoder {
         npy::check_blob(payload, blob.as_slice()).map_err(|error| Error::invalid(error.what()))?;
         let decoded = to_u64(blob.as_slice().len());
         if blob.media && !(self.options.sidecar && decoded > self.options.binary_threshold) {
-            // Inline media keep the struct, which keeps their file name.
+            // Keep the struct for media stored inline, because it contains their file name.
             let (data, path) = (Blob::borrowed(blob.as_slice()), blob.path);
             self.begin_dict(2)?;
             self.key("bytes")?;
@@ -459,7 +459,7 @@ impl Sink for RowEncoder {
     }
 }
 
-/// The text of nan and the infinities under a float suffix; JINX 1.0 reads these forms too.
+/// The text of NaN and the infinities under a float suffix; JINX 1.0 can read these forms too.
 fn non_finite(value: f64) -> &'static [u8] {
     if value.is_nan() {
         b"null"

@@ -1,5 +1,5 @@
-//! Writes rows whose form is known: every array has its final place from the start. So all threads write, and nothing is
-//! written twice.
+//! Writes rows with a known form: every array has its final position from the start. So all threads write, and nothing
+//! is written twice.
 //!
 //! ```text
 //! main file:  lines of block 0 | lines of block 1 | ...
@@ -25,28 +25,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use twox_hash::XxHash3_128;
 
-/// The place of an array.
+/// The position of an array.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// The offset in the sidecar; `None` for a small array, which lies in the footer.
+    /// The offset in the sidecar; `None` for a small array, which is in the footer.
     offset: Option<u64>,
     length: u64,
     /// Bits of one row.
     bits: u64,
 }
 
-/// All arrays: the index, the checksums of lines, and those of the columns.
+/// All arrays: the index, the checksums of lines, and the arrays of the columns.
 #[derive(Debug)]
 pub(super) struct Layout {
     places: Vec<Place>,
-    /// Zero if all arrays lie in the footer.
+    /// Zero if all arrays are in the footer.
     pub(super) sidecar_bytes: u64,
 }
 
 impl Layout {
     /// `None` if the sizes overflow.
     pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
-        // The index has one more entry than there are rows.
+        // The index has one entry more than there are rows.
         let mut sizes =
             vec![(form.rows.checked_add(1)?.checked_mul(8)?, 64), (form.rows.checked_mul(8)?, 64)];
         for column in &form.columns {
@@ -83,15 +83,15 @@ pub(super) struct PlacedFiles<'f> {
     pub(super) form: &'f RowForm<'f>,
     pub(super) layout: &'f Layout,
     pub(super) main: File,
-    /// `None` if all arrays lie in the footer.
+    /// `None` if all arrays are in the footer.
     pub(super) side: Option<File>,
     pub(super) main_path: PathBuf,
     pub(super) side_path: PathBuf,
-    /// Syncs of both files that begin while they are written; `None` if they are not synced.
+    /// Syncs of both files, which begin while they are being written; `None` if the files are not synced.
     pub(super) syncs: Option<Mutex<(EarlySync, EarlySync)>>,
 }
 
-/// The state that depends on the order of the blocks.
+/// State that depends on the order of the blocks.
 struct Turns {
     next: u64,
     is_stopped: bool,
@@ -132,14 +132,14 @@ impl Array {
     }
 }
 
-/// The result of the writing.
+/// The result of writing.
 pub(super) struct Written {
     pub(super) rows: u64,
     pub(super) main_len: u64,
     pub(super) arrays: Arrays,
 }
 
-/// The place of a block.
+/// The position of a block.
 struct Turn {
     first_row: u64,
     start: u64,
@@ -172,11 +172,11 @@ impl PlacedFiles<'_> {
             self.put(&turn, &lines)?;
             done(to_u64(lines.ends.len()))
         };
-        // Others may wait for the turn of a block that failed.
+        // Other threads may be waiting for the turn of the block that failed.
         let write = |block: u64, done: &mut dyn FnMut(u64) -> Result<()>| {
             write(block, done).inspect_err(|_| stop(&turns))
         };
-        // A single block takes no thread.
+        // A single block needs no thread.
         let threads = threads.min(blocks.threads.unwrap_or(usize::MAX));
         let threads = if blocks.count <= 1 || threads <= 1 { 0 } else { threads };
         threads::report(threads, blocks.count, what, &write, tell)?;
@@ -187,7 +187,7 @@ impl PlacedFiles<'_> {
         Ok(Written { rows: turns.rows, main_len: turns.main_len, arrays: self.finished(turns)? })
     }
 
-    /// Waits until all earlier blocks have their places, and gives this one its own. `None` after an error elsewhere.
+    /// Waits until all earlier blocks have positions, and gives this one its own. `None` after an error elsewhere.
     fn take_turn(
         &self,
         (turns, changed): &(Mutex<Turns>, Condvar),
@@ -230,7 +230,7 @@ impl PlacedFiles<'_> {
     fn put(&self, turn: &Turn, lines: &LineArrays) -> Result<()> {
         let failed = |path: &Path, error: &std::io::Error| Error::io(path, error);
         self.main.write_all_at(&lines.lines, turn.start).map_err(|error| failed(&self.main_path, &error))?;
-        // The first entry of the index is zero, as is a part of a file that was never written.
+        // The first entry of the index is zero, like any part of a file that was never written.
         let index = (turn.first_row + 1, &turn.ends);
         let columns = lines.arrays.iter().map(|array| (turn.first_row, array));
         let mut bytes = 0;
@@ -281,7 +281,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the threads, also those that wait for their turn.
+/// Ends the threads, including those that wait for their turn.
 fn stop((turns, changed): &(Mutex<Turns>, Condvar)) {
     lock(turns).is_stopped = true;
     changed.notify_all();

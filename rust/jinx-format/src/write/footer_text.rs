@@ -15,14 +15,14 @@ use jinx_core::limits::MAX_NAMED_BYTES;
 use serde_json::{Map, Value as Json, json};
 use std::path::Path;
 
-/// Reports the errors of a reader for a footer, before the file is published.
+/// Reports the errors that a reader would find in a footer, before the file is published.
 pub(super) fn check_footer(text: &str) -> Result<()> {
     Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
         |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
     )
 }
 
-/// The number of bytes of the footer that are left for names of columns.
+/// The number of bytes left in the footer for column names.
 ///
 /// # Errors
 /// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
@@ -124,8 +124,8 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     with_digest(&WithMeta { members: &footer, meta: &options.meta })
 }
 
-/// The name that the footer gives the sidecar. Readers look next to the main file first; where the user's own name is
-/// none that a file may give (it has a control character, or is not UTF-8), another one is written.
+/// The name of the sidecar as stored in the footer. Readers look next to the main file first; where the user's own name
+/// is none that a file may give (it has a control character, or is not UTF-8), another one is written.
 fn sidecar_name(main: &Path) -> String {
     let sidecar = sidecar_path(main);
     let name = sidecar.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Counts the values in some rows of [`PlainLines`], and finds the range of their integers: enough to know the form of a
-//! file that has only these rows.
+//! Counts the values in some rows of [`PlainLines`], and finds the range of their integers, which determines the form
+//! of a file with only these rows.
 
 use crate::fields::{Fact, Path};
 use crate::read::column_view::CellNumber;
@@ -18,22 +18,23 @@ use std::sync::Arc;
 /// The number of rows to count at once.
 const COUNTED_ROWS: u64 = 16 << 10;
 
-/// The counts for some rows, one entry for each shard of the source.
+/// The counts for some rows, one entry per shard of the source.
 #[derive(Debug)]
 pub(super) struct FormFacts(Vec<ShardFacts>);
 
 #[derive(Debug)]
 struct ShardFacts {
     rows: u64,
-    /// In the order of the shard's fields.
+    /// Counts in the order of the shard's fields.
     fields: Vec<CellFacts>,
 }
 
-/// The values of a column in some rows.
+/// Counts for the values of a column in some rows.
 #[derive(Debug, Clone, Copy, Default)]
 struct CellFacts {
     values: u64,
-    /// The range of integers. It includes zero: a missing integer is stored as zero, which every type has.
+    /// The lower limit of the range of integers. It includes zero: a missing integer is stored as zero, which every
+    /// type has.
     least: i128,
     greatest: i128,
 }
@@ -47,7 +48,7 @@ impl CellFacts {
 }
 
 impl CellFacts {
-    /// Whether every row of the column has a value, and those that were counted need all bytes of a cell.
+    /// Whether every row of the column has a value, and those counted need all bytes of a cell.
     fn need_whole(&self, column: &IndexedColumn) -> bool {
         let has_type = || narrowest(self.least, self.greatest) == Some(column.dtype);
         let is_narrowest = column.dtype == ColumnType::Int8 || !column.dtype.is_integer();
@@ -91,7 +92,7 @@ impl FormFacts {
         Ok(facts)
     }
 
-    /// The facts of the rows at some places of an order.
+    /// The facts of the rows at some places in an order.
     ///
     /// # Errors
     /// Errors of reading the order; `Corrupt` for a column with fewer cells than rows.
@@ -158,8 +159,8 @@ impl FormFacts {
         self.0.iter().map(|facts| facts.rows).sum()
     }
 
-    /// The type and the number of the values in a column of the output; `None` if there are none. The type is `None` if
-    /// values have no common one.
+    /// The type and number of values in a column of the output; `None` if there are none. The type is `None` if values
+    /// have no common one.
     pub(super) fn column(&self, lines: &PlainLines<'_>, place: usize) -> Option<(Option<ColumnType>, u64)> {
         let (mut dtypes, mut all) = (Vec::new(), CellFacts::default());
         for (shard, facts) in lines.shards.iter().zip(&self.0) {
@@ -182,7 +183,7 @@ impl FormFacts {
         Some((dtype, all.values))
     }
 
-    /// A fact for each column and kind of value, with the number of values.
+    /// One fact for each column and kind of value, with the number of values.
     pub(super) fn kinds(&self, lines: &PlainLines<'_>) -> Vec<(Fact, u64)> {
         let mut kinds: Vec<(Fact, u64)> = Vec::new();
         let mut add = |path: &Arc<Path>, kind: &'static str, values: u64| {
@@ -206,14 +207,14 @@ impl FormFacts {
     }
 }
 
-/// Whether the shards that have a column of the output have the same type of it.
+/// Whether all shards that have a column of the output have it with the same type.
 fn has_common_type(lines: &PlainLines<'_>, place: usize) -> bool {
     let mut dtypes = lines.shards.iter().filter_map(|shard| shard.cells(place)).map(|column| column.dtype);
     let first = dtypes.next();
     dtypes.all(|dtype| Some(dtype) == first)
 }
 
-/// The values of a column in some rows.
+/// Counts for the values of a column in some rows.
 fn cell_facts_of(column: &IndexedColumn, rows: impl Iterator<Item = u64> + Clone) -> Result<CellFacts> {
     let values = values(column, rows.clone())?;
     let (mut least, mut greatest, mut greatest_unsigned) = (0, 0, 0);
@@ -242,7 +243,7 @@ fn values(column: &IndexedColumn, rows: impl Iterator<Item = u64>) -> Result<u64
     Ok(values)
 }
 
-/// The least and the greatest integer of a type.
+/// The smallest and largest integer of a type.
 fn range_of_type(dtype: ColumnType) -> (i128, i128) {
     match dtype {
         ColumnType::Int8 => (i8::MIN.into(), i8::MAX.into()),

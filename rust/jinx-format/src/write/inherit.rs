@@ -7,10 +7,10 @@ use crate::write::options::WriteOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The facts about the samples in the footers of a source.
+/// What the footers of a source say about its samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inherited {
-    /// The base64 of its IPC message.
+    /// The base64 of the schema's IPC message.
     pub arrow_schema: Option<String>,
     pub media: Vec<MediaField>,
     pub split: Option<String>,
@@ -33,7 +33,7 @@ impl Inherited {
         }
     }
 
-    /// The same facts, with only the media of columns that `wanted` names.
+    /// The same facts, with media only of columns in `wanted`.
     #[must_use]
     pub fn of_columns(&self, wanted: &dyn Fn(&str) -> bool) -> Self {
         let mut selected = self.clone();
@@ -41,7 +41,7 @@ impl Inherited {
         selected
     }
 
-    /// The facts that hold for the samples of both.
+    /// The facts that are true for the samples of both.
     pub fn unite(&mut self, other: Self) {
         for field in other.media {
             if self.media.iter().all(|known| known.path != field.path) {
@@ -60,14 +60,14 @@ impl Inherited {
     }
 }
 
-/// The sources of a dataset so far.
+/// The sources of a dataset, as far as they were added.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sources {
     united: Option<Inherited>,
 }
 
 impl Sources {
-    /// Adds a source; returns whether the schema is lost because the sources have different ones.
+    /// Adds a source; returns whether the schema is dropped because the sources have different ones.
     pub(super) fn add(&mut self, source: Inherited) -> bool {
         match &mut self.united {
             None => {

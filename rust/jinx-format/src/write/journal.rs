@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A name that the sweeper recognizes.
+/// A name that the removal of leftovers recognizes.
 const NAME: &str = ".progress.json.tmp";
 const NEXT: &str = ".progress2.json.tmp";
 
@@ -26,9 +26,9 @@ struct Notes {
 /// A row that would have made the dataset unreadable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RefusedRow {
-    /// The number of rows that were given before it, including refused rows.
+    /// How many rows had been passed before it, including refused rows.
     pub(crate) given: u64,
-    /// How many were written before it.
+    /// How many rows had been written before it.
     pub(crate) written: u64,
     pub(crate) reason: String,
 }
@@ -41,8 +41,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Takes over the finished shards of an interrupted run in `work`; everything else is removed. Returns the rows
-    /// that were left out among theirs, too.
+    /// Takes over the finished shards in `work` from an interrupted run; removes everything else. Returns the rows that
+    /// were left out among theirs, too.
     ///
     /// # Errors
     /// `Mismatch` when they were made from other inputs or with other options; they are kept then.
@@ -84,7 +84,7 @@ impl Journal {
         serde_json::from_slice(&fs::read(self.directory.join(NAME)).ok()?).ok()
     }
 
-    /// Records these shards as finished, and the rows left out so far.
+    /// Records that these shards are finished, and which rows were left out so far.
     pub(crate) fn write(&self, shards: &[ShardEntry], refused: &[RefusedRow]) -> Result<()> {
         let notes = Notes { key: self.key.clone(), shards: shards.to_vec(), refused: refused.to_vec() };
         let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;

@@ -8,10 +8,10 @@ use jinx_core::threads;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-/// The number of blocks of one thread that can wait for the writer.
+/// The number of blocks that may wait for the writer, per thread.
 const WAITING_BLOCKS: usize = 1;
 
-/// Consecutive lines.
+/// Consecutive lines, with what the footer needs to know about them.
 pub(super) struct LineBlock {
     /// The lines with their newlines.
     pub(super) lines: Vec<u8>,
@@ -43,7 +43,7 @@ pub(super) fn kind_fact(path: &Arc<Path>, kind: &'static str) -> Fact {
     Fact { path: Arc::clone(path), kind, coded: None, quoted: false, mime: None, measure: Measure::None }
 }
 
-/// How to divide rows into blocks.
+/// How rows are divided into blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Division<'r> {
     pub(super) rows: &'r [u64],
@@ -52,8 +52,8 @@ pub(super) struct Division<'r> {
     pub(super) threads: usize,
 }
 
-/// Makes blocks of `rows` while earlier blocks are written. Passes each block with its rows to `write`, in order. The
-/// block is `None` if `make` cannot make a block of these rows. A single block takes no thread.
+/// Makes blocks of `rows` while earlier blocks are being written. Passes each block with its rows to `write`, in order.
+/// The block is `None` if `make` cannot make a block of these rows. A single block takes no thread.
 ///
 /// # Errors
 /// The first error of `make` or `write`.
@@ -68,7 +68,7 @@ pub(super) fn make_blocks(
     }
     let threads = threads.clamp(1, rows.len().div_ceil(block));
     threads::scope(|workers| {
-        // Thread `i` makes the blocks `i`, `i + threads` and so on.
+        // Thread `i` makes blocks `i`, `i + threads` and so on.
         let receivers: Vec<_> = (0..threads)
             .map(|first| {
                 let (sender, receiver) = sync_channel(WAITING_BLOCKS);
@@ -87,7 +87,7 @@ pub(super) fn make_blocks(
         for (rows, receiver) in rows.chunks(block).zip(receivers.iter().cycle()) {
             let block = match receiver {
                 Some(receiver) => receiver.recv().map_err(ended)?,
-                // The system refused this thread.
+                // The system refused to start this thread.
                 None => caught(|| make(rows), "making lines"),
             };
             write(block?, rows)?;

@@ -1,4 +1,4 @@
-//! Writing a dataset: rows are encoded on any thread and placed in order.
+//! Writes datasets: rows are encoded on any thread, and placed in order.
 
 pub(crate) mod address_map;
 pub(crate) mod array_hasher;

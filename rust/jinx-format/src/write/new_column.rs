@@ -1,4 +1,4 @@
-//! Writes an own column of a view as typed arrays.
+//! Writes a column that a view adds as typed arrays.
 
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::own_columns::{MAX_ENTRIES, cell_bytes, check_codes, check_width, check_zone, code_type};
@@ -10,10 +10,10 @@ use jinx_core::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The number of bytes that are passed to the sidecar at once.
+/// The number of bytes that are passed to the sidecar at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// An own column that is about to be written.
+/// A view's own column that will be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewColumn {
     pub name: String,
@@ -24,18 +24,18 @@ pub struct NewColumn {
     pub zone: Option<String>,
     /// Little-endian cells, or the UTF-8 of all strings.
     pub data: Bytes,
-    /// For strings: the start of each one and the end of the last, as little-endian u64.
+    /// For strings: the start of each one and the end of the last, as little-endian u64 numbers.
     pub offsets: Option<Bytes>,
-    /// For strings: which string each cell has, as integers of [`code_type`]; `None` for one string per cell.
+    /// For strings: which string each cell has, as integers of [`code_type`]; `None` if each cell has its own string.
     pub codes: Option<Bytes>,
-    /// One bit a cell, lowest first, 1 = present; `None` if every cell has a value.
+    /// One bit per cell, lowest first, 1 = present; `None` if every cell has a value.
     pub validity: Option<Bytes>,
-    /// Which of the cells are written, in this order; `None`: all.
+    /// Which cells are written, and in which order; `None` for all.
     pub order: Option<Arc<Vec<u64>>>,
 }
 
 impl NewColumn {
-    /// Checks that it has a cell for each of `samples`.
+    /// Checks that there is a cell for each of `samples`.
     ///
     /// # Errors
     /// `Invalid` if it does not, or is of a type that no reader accepts.
@@ -60,7 +60,7 @@ impl NewColumn {
         self.offsets.as_ref().map_or(0, |offsets| (to_u64(offsets.len()) / 8).saturating_sub(1))
     }
 
-    /// The size of its own cell in bytes; for strings with codes, that of the code; `None` for other strings.
+    /// The size in bytes of each cell's own data; for strings with codes, of the code; `None` for other strings.
     fn bytes_in_order(&self) -> Option<u64> {
         match self.codes {
             Some(_) => code_type(self.strings()).width(),
@@ -68,7 +68,7 @@ impl NewColumn {
         }
     }
 
-    /// The number of all cells, which does not depend on the order.
+    /// The total number of cells, regardless of the order.
     fn num_cells(&self) -> u64 {
         match self.bytes_in_order() {
             Some(cell) => to_u64(self.codes.as_ref().unwrap_or(&self.data).len()) / cell.max(1),
@@ -80,12 +80,12 @@ impl NewColumn {
         self.order.as_ref().map_or_else(|| self.num_cells(), |order| to_u64(order.len()))
     }
 
-    /// The size of a cell in bytes; for strings, the size of the offset or code.
+    /// The size of a cell in bytes; for strings, of the offset or code.
     pub(crate) fn cell_bytes(&self) -> u64 {
         self.bytes_in_order().unwrap_or(8)
     }
 
-    /// The column of some of the samples.
+    /// The column for some of the samples.
     ///
     /// # Errors
     /// `Invalid` for samples that it does not have.
@@ -109,7 +109,7 @@ impl NewColumn {
         byte.is_some_and(|byte| byte >> (cell % 8) & 1 == 1)
     }
 
-    /// The bytes of a cell that has a value; nothing for one that has none.
+    /// The bytes of a cell with a value; empty for a cell without one.
     fn cell(&self, cell: u64, bytes: u64) -> Result<&[u8]> {
         if !self.is_valid(cell) {
             return Ok(&[]);

@@ -1,4 +1,4 @@
-//! How rows are written.
+//! Options for writing rows.
 
 use crate::fields::{MediaField, Path};
 use crate::meta::Meta;
@@ -11,28 +11,28 @@ use std::sync::Arc;
 /// How one row is encoded.
 #[derive(Debug, Clone)]
 pub struct EncodeOptions {
-    /// Whether big values may leave the line.
+    /// Whether large values may leave the line.
     pub sidecar: bool,
     /// Bytes, arrays and tensors longer than this go to the sidecar.
     pub binary_threshold: u64,
     /// Strings longer than this many bytes of UTF-8 go to the sidecar.
     pub string_threshold: u64,
-    /// zstd level, or `None` to store values as they are.
+    /// The zstd level; `None` to store values uncompressed.
     pub compression: Option<i32>,
     /// Shorter values are not compressed.
     pub compress_threshold: u64,
-    /// A compressed value is kept when it is at most this share of the original.
+    /// A compressed value is used if it is at most this fraction of the original size.
     pub compress_ratio: f64,
     /// Columns that are never compressed.
     pub uncompressed: HashSet<String>,
-    /// Keep what comes from another sidecar as it is stored there, whether it was compressed or not; otherwise every
-    /// value is encoded again.
+    /// Keep values from another sidecar as they are stored there, compressed or not; otherwise, every value is encoded
+    /// again.
     pub keep_stored: bool,
     /// Paths to keep as columns, in addition to the default ones.
     pub columns: HashSet<Path>,
-    /// The longest line; at most what readers accept.
+    /// The maximum length of a line; at most what readers accept.
     pub max_row_bytes: u64,
-    /// Longer values are refused: readers do not decode them by default.
+    /// Longer values are refused, because readers do not decode them by default.
     pub max_value_bytes: u64,
 }
 
@@ -68,10 +68,10 @@ impl Default for EncodeOptions {
     }
 }
 
-/// Which columns the footer gets.
+/// Which columns the footer contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnChoice {
-    /// Every top-level number and bool, lengths of top-level lists and strings.
+    /// Every top-level number and bool, and the lengths of top-level lists and strings.
     Default,
     /// The default columns and these.
     Also(Vec<Path>),
@@ -79,31 +79,31 @@ pub enum ColumnChoice {
     Only(Vec<Path>),
 }
 
-/// Everything a dataset's writer needs to know.
+/// Everything that the writer of a dataset needs to know.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     pub encode: EncodeOptions,
     pub columns: ColumnChoice,
-    /// Bytes of a shard (main file and sidecar together) after which the next one begins; directories only.
+    /// The number of bytes (main file and sidecar together) after which the next shard begins; only for directories.
     pub shard_bytes: Option<u64>,
     pub overwrite: bool,
     pub split: Option<String>,
     pub meta: Meta,
-    /// Arrow schema of the source, as base64 of its IPC message.
+    /// The Arrow schema of the source: base64 of its IPC message.
     pub arrow_schema: Option<String>,
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// The samples of other datasets that this view shows; its rows then hold only its own columns.
+    /// The samples of other datasets that this view shows; its rows then contain only its own columns.
     pub view: Option<Arc<NewView>>,
     /// Directories: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,
 }
 
-/// How a run recognizes the interrupted run that it resumes.
+/// How a run recognizes an interrupted run that it can resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resume {
-    /// Identifies inputs and options: only a run with the same key is resumed.
+    /// Identifies inputs and options, because only a run with the same key is resumed.
     pub key: String,
     /// Resume an interrupted run, if there is one.
     pub proceed: bool,

@@ -31,7 +31,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 
 const LINE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Sizes of a finished pair.
+/// The sizes of a finished pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairSummary {
     pub samples: u64,
@@ -51,15 +51,15 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
-    /// The number of bytes of values since lines were last passed to the system.
+    /// The number of bytes of values written since lines were last passed to the system.
     values_since_lines: u64,
     main_sync: EarlySync,
-    /// The arrays, if they are written already.
+    /// The arrays, if they are already written.
     arrays: Option<Arrays>,
 }
 
 impl PairBuilder {
-    /// `path` is the final name of the main file; spools lie next to it.
+    /// `path` is the final name of the main file; spools are next to it.
     ///
     /// # Errors
     /// The errors of [`room_for_names`].
@@ -67,7 +67,7 @@ impl PairBuilder {
         Ok(Self::with_room(path, files, options, room_for_names(options)?))
     }
 
-    /// Like `new`, if the remaining bytes for names of columns are known.
+    /// Like `new`, if the number of bytes left for column names is known.
     pub fn with_room(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>, room: u64) -> Self {
         let directory = match path.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -103,7 +103,7 @@ impl PairBuilder {
         self.rows
     }
 
-    /// Changes what the footer will say of the rows in addition to what they hold: schema, media, split and meta.
+    /// Changes what the footer will say about the rows in addition to their contents: schema, media, split and meta.
     ///
     /// # Errors
     /// The errors of [`room_for_names`]; nothing has changed then.
@@ -166,8 +166,7 @@ impl PairBuilder {
         if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
             self.side.flush()?;
         }
-        // Short lines may point to gigabytes of values, which a killed writer must not lose because the lines are
-        // missing.
+        // Short lines may point to gigabytes of values, which would be lost with the lines if the writer were killed.
         if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
             self.side.flush()?;
             self.flush_lines()?;
@@ -184,8 +183,8 @@ impl PairBuilder {
         self.stats.admit(&facts, block.ends.first().copied().unwrap_or_default())
     }
 
-    /// Whether earlier rows have what these have: the order in which names and columns first occur is that of the
-    /// footer, and a block does not tell which of its rows comes first.
+    /// Whether earlier rows have everything that these have. The footer lists names and columns in the order in which
+    /// they first occur, and a block does not tell which of its rows comes first.
     pub(super) fn knows(&self, block: &LineBlock) -> bool {
         let has = |(fact, values): &(Fact, u64)| *values == 0 || self.stats.has(&fact.path);
         let mut columns = block.columns.iter().filter(|column| column.has_values());
@@ -245,7 +244,7 @@ impl PairBuilder {
         Ok(())
     }
 
-    /// Passes all values to the system, and keeps none of their memory.
+    /// Passes all values to the system, and keeps none of the memory.
     ///
     /// # Errors
     /// The errors of [`Self::write`].
@@ -269,7 +268,7 @@ impl PairBuilder {
         if is_synced { self.main_sync.wrote(file, bytes.len(), &self.path) } else { Ok(()) }
     }
 
-    /// The hash of what the pair holds: its values, its lines and, of a view, what it shows.
+    /// The hash of the pair's content: its values, its lines and, for a view, what it shows.
     fn id(&mut self, values: XxHash3_128, view: Option<&NewView>, own: &[ColumnInfo]) -> Result<u128> {
         let mut id = values;
         self.hashes.read(8, |block| {
@@ -286,12 +285,12 @@ impl PairBuilder {
         Ok(id.finish_128())
     }
 
-    /// Writes the index, the checksums of lines, and the columns.
+    /// Writes the index, the line checksums, and the columns.
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
-        // Arrays that follow the values do not count, nor does the padding between them.
+        // Arrays after the values do not count, and neither does the padding between them.
         let values = self.side.body.clone();
-        // A view without own columns has no rows, and an empty index.
+        // A view without columns of its own has no rows and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
         let index = {
@@ -316,7 +315,7 @@ impl PairBuilder {
         Ok((Arrays { id, index, line_hash, columns }, shown))
     }
 
-    /// The places of rows of this form, if nothing is written yet, and the footer has room for their names.
+    /// The positions of rows with this form, if nothing is written yet and the footer has room for their names.
     pub(super) fn layout_of(&self, form: &RowForm<'_>) -> Option<Layout> {
         let is_new = self.rows == 0 && self.side.len == 0 && self.side.allowed && self.options.view.is_none();
         let facts: Vec<Fact> = form.kinds.iter().map(|(fact, _)| fact.clone()).collect();
@@ -334,7 +333,7 @@ impl PairBuilder {
         Ok((file, self.path.clone()))
     }
 
-    /// Writes all rows, in blocks, at the places of `layout`. Calls `tell` with the number of rows of each block.
+    /// Writes all rows, in blocks, at the positions in `layout`. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
     /// Errors of making a block and of `tell`; I/O errors. The pair is then unusable.
@@ -365,7 +364,7 @@ impl PairBuilder {
         if let Some(syncs) = files.syncs {
             (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
         }
-        // The footer comes next. What `make` may have stored behind the lines is no longer needed.
+        // The footer comes next. If `make` has stored anything after the lines, it is no longer needed.
         let main = self.side.files.main_file();
         main.set_len(written.main_len).map_err(|error| Error::io(&self.path, &error))?;
         main.seek(SeekFrom::Start(written.main_len)).map_err(|error| Error::io(&self.path, &error))?;
@@ -425,7 +424,7 @@ impl PairBuilder {
     }
 }
 
-/// Stores the arrays of a view; returns its samples, and its members of the footer.
+/// Stores the arrays of a view; returns its samples, and its entries for the footer.
 fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo)> {
     let mut put = |numbers: &[u64]| {
         side.put_array(8 * to_u64(numbers.len()), &mut |write| {

@@ -1,4 +1,4 @@
-//! The two files of a pair: published by themselves, or with the directory that they are in.
+//! The two files of a pair: published on their own, or with the directory that contains them.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Error, Result};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 /// The two files of a pair that is being written.
 pub trait PairFiles: Send {
     fn main_file(&mut self) -> &mut File;
-    /// Created at the first call.
+    /// The sidecar, created by the first call.
     ///
     /// # Errors
     /// I/O errors.
     fn sidecar_file(&mut self) -> Result<&mut File>;
-    /// Whether they are synced when they are published.
+    /// Whether the files are synced when they are published.
     fn are_synced(&self) -> bool {
         true
     }
@@ -27,7 +27,7 @@ pub trait PairFiles: Send {
     fn publish(self: Box<Self>) -> Result<()>;
 }
 
-/// A pair that is published by itself.
+/// A pair that is published on its own.
 pub(crate) struct AtomicPair(pub PairWriter);
 
 impl PairFiles for AtomicPair {

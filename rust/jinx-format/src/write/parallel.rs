@@ -1,4 +1,4 @@
-//! Rows encoded on several threads, and passed on in an order that does not depend on them.
+//! Rows encoded on several threads, and passed on in an order that does not depend on the threads.
 
 use crate::write::encode::{EncodedRow, RowEncoder};
 use jinx_core::checked_math::to_u64;
@@ -9,38 +9,38 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-/// Describes row `i` of those that are being written.
+/// Emits row `i` of those being written.
 pub type EmitRow<'e> = dyn Fn(usize, &mut RowEncoder) -> Result<()> + Sync + 'e;
 
-/// The number of rows that a thread takes at once, by the mean size of the rows so far. Values are still in
-/// the processor's caches when they are written.
+/// The size in bytes of the rows that a thread takes at a time, estimated from the mean size of the rows so far. Values
+/// are still in the processor's caches when they are written.
 const CHUNK_BYTES: usize = 512 << 10;
 const FIRST_CHUNK_ROWS: usize = 16;
 const MAX_CHUNK_ROWS: usize = 1024;
 /// A longer chunk is passed on in parts of this size.
 const PART_BYTES: usize = 256 << 10;
-/// Parts of one thread that wait to be written.
+/// The maximum number of parts per thread that wait to be written.
 const WAITING_PARTS: usize = 2;
 
-/// Encoded rows that follow one another.
+/// Consecutive encoded rows.
 pub(super) struct EncodedPart {
     pub(super) rows: Vec<EncodedRow>,
-    /// Why the row after them is left out.
+    /// Why the row after these was left out.
     pub(super) refused: Option<Error>,
     is_last: bool,
 }
 
-/// Rows that are to be encoded.
+/// Rows that will be encoded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     pub(super) count: usize,
     /// The number of the first one in the dataset.
     pub(super) first: u64,
-    /// Whether they come from one place after another of their files.
+    /// Whether the rows come from ascending positions in their files.
     pub(super) in_order: bool,
 }
 
-/// Encodes rows, one thread for each encoder, and hands them in order to `write`.
+/// Encodes rows, with one thread per encoder, and passes them to `write` in order.
 ///
 /// Rows that come in order and consist of stored values are only moved from file to file: one thread does that with
 /// half the processor time, because they stay in its caches, and the system reads ahead.
@@ -102,7 +102,7 @@ struct Chunks {
     count: usize,
     done_rows: usize,
     done_bytes: usize,
-    /// The thread of each chunk, in their order.
+    /// The thread of each chunk, in the order of the chunks.
     order: Sender<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Chunks {
         let taken = self.next..self.count.min(self.next + rows);
         self.next = taken.end;
         if !taken.is_empty() {
-            // Nobody listens once an error has ended everything.
+            // After an error, nobody listens.
             let _ = self.order.send(worker);
         }
         taken
@@ -174,14 +174,14 @@ fn write_in_order(
     Ok(())
 }
 
-/// Rows that one thread encodes; the first of all will be the dataset's row `first`.
+/// Rows that one thread encodes; the very first row will be row `first` of the dataset.
 struct Chunk {
     rows: Range<usize>,
     first: u64,
 }
 
 impl Chunk {
-    /// Passes the rows on in parts, and returns their size. A row that is refused is in the last part.
+    /// Passes the rows on in parts, and returns their total size. A row that is refused is in the last part.
     fn encode(
         self,
         encoder: &mut RowEncoder,

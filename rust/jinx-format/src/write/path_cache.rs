@@ -1,10 +1,10 @@
-//! One shared path for each place in rows: an encoder meets the same paths in every row.
+//! Shares one path for each position in rows, because an encoder meets the same paths in every row.
 
 use crate::fields::Path;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Further top-level names, or places below them, get a new path each time.
+/// The maximum number of cached top-level names; other names, and positions below them, get a new path each time.
 const MAX_TOP: usize = 1024;
 const MAX_NESTED: usize = 4096;
 
@@ -22,7 +22,7 @@ impl PathCache {
         self.top_next = 0;
     }
 
-    /// The path of these components: a name, or `None` for an element of a list.
+    /// The path with these components: a name, or `None` for an element of a list.
     pub(crate) fn get<'n>(&mut self, path: impl Iterator<Item = Option<&'n str>> + Clone) -> Arc<Path> {
         let mut parts = path.clone();
         if let (Some(Some(name)), None) = (parts.next(), parts.next()) {
@@ -30,7 +30,7 @@ impl PathCache {
         }
         self.key.clear();
         for name in path.clone() {
-            // Each name is preceded by its length, so no two paths have the same key.
+            // The length of each name precedes it, so no two paths have the same key.
             let length = name.map_or(usize::MAX, str::len);
             self.key.extend_from_slice(&length.to_le_bytes());
             self.key.extend_from_slice(name.unwrap_or_default().as_bytes());

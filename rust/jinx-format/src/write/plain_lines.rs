@@ -1,4 +1,4 @@
-//! Writes rows of plain JSON in another order without parsing them. Lines and checksums are copied. The facts for the
+//! Writes plain JSON rows in another order, without parsing them. Lines and checksums are copied. The facts for the
 //! footer come from the source's footer and columns.
 
 use crate::fields::{Fact, FieldInfo, Path};
@@ -25,13 +25,14 @@ use twox_hash::XxHash3_64;
 
 /// The start of `writer` in the footers of our own writers. Their lines have the form that this writer gives them.
 const OUR_WRITER: &str = "jinx-data ";
-/// The approximate size of a block, in bytes of lines.
+/// The approximate size of a block: the number of bytes in its lines.
 const BLOCK_BYTES: u64 = 1 << 20;
 const MIN_BLOCK_ROWS: u64 = 16;
 const MAX_BLOCK_ROWS: u64 = 4096;
 /// The largest array to keep in memory if it is not mapped.
 const MAX_OWNED_BYTES: usize = 1 << 20;
-/// Reads the first and the last byte of this many lines before it copies them, so that the processor fetches them at the same time.
+/// The number of lines whose first and last byte are read before they are copied, so that the processor fetches them at
+/// the same time.
 const TOUCHED: usize = 32;
 
 /// The rows of several shards, as one sequence. Their lines can be written without changes.
@@ -42,7 +43,7 @@ pub struct PlainLines<'s> {
     /// The indexed columns of the output.
     pub(super) columns: Vec<(Arc<Path>, IndexedType)>,
     pub(super) longest: u64,
-    /// The lines of each shard, if they are mapped.
+    /// The lines of each shard, if these are mapped.
     mapped: Vec<Option<Bytes>>,
     block: usize,
     /// Filled when the cells of all rows were compared with their checksums.
@@ -52,7 +53,7 @@ pub struct PlainLines<'s> {
 pub(super) struct PlainShard<'s> {
     pub(super) shard: &'s Shard,
     pub(super) index: Bytes,
-    /// The checksums to compare lines with.
+    /// The checksums with which lines are compared.
     pub(super) hashes: Option<Bytes>,
     pub(super) fields: Vec<PlainField<'s>>,
 }
@@ -61,14 +62,14 @@ pub(super) struct PlainShard<'s> {
 pub(super) struct PlainField<'s> {
     pub(super) path: Arc<Path>,
     pub(super) kind: &'static str,
-    /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
+    /// Whether rows without a value of this kind have null there. Otherwise, they do not have the column.
     pub(super) has_null: bool,
     /// The column's place in [`PlainLines::columns`], and its cells, which [`PlainLines::require`] compares.
     pub(super) cells: Option<(usize, ChunkedColumn<'s>)>,
 }
 
 impl<'s> PlainLines<'s> {
-    /// The lines of `shards`, if rows do not change when they are written with `options`.
+    /// The lines of `shards`, if rows stay the same when they are written with `options`.
     ///
     /// # Errors
     /// Errors of reading indexes and columns.
@@ -139,7 +140,7 @@ impl<'s> PlainLines<'s> {
                 }
             };
             let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
-            // Without cells, it is unknown which rows have null or lack the column.
+            // Without cells, it is unknown which rows have null and which lack the column.
             let is_known = if cells.is_some() { is_complete || !has_null } else { is_complete && !has_null };
             if !is_known {
                 return Ok(None);
@@ -170,7 +171,7 @@ impl<'s> PlainLines<'s> {
         self.shards.iter().map(|shard| shard.shard.footer_offset()).sum()
     }
 
-    /// Whether no line is longer than the output may have it.
+    /// Whether no line is longer than the output allows.
     pub(super) fn are_short(&self) -> bool {
         self.shards.iter().all(|shard| shard.has_lines_up_to(self.longest))
     }
@@ -215,7 +216,7 @@ impl<'s> PlainLines<'s> {
         self.shards[shard].bounds(row).map(|(start, end)| end - start)
     }
 
-    /// The lengths of the lines of `rows`; `None` if one of them may have another form in the output.
+    /// The lengths of the lines of `rows`; `None` if any of them may change its form in the output.
     ///
     /// # Errors
     /// The errors of [`Self::line_bytes`].
@@ -250,7 +251,7 @@ impl<'s> PlainLines<'s> {
         self.shards[shard].shard.emit_row(row, encoder)
     }
 
-    /// The lines of `rows`; `None` if one of them may have another form in the output.
+    /// The lines of `rows`; `None` if any of them may change its form in the output.
     ///
     /// # Errors
     /// The errors of [`Self::lines`].
@@ -302,7 +303,7 @@ impl<'s> PlainLines<'s> {
             for (((shard, row), stored), expected) in places.iter().zip(&stored).zip(&expected) {
                 let begin = lines.len();
                 lines.extend_from_slice(stored);
-                // Check the copy, because the copy is written.
+                // Check the copy, because it is what is written.
                 let line = &lines[begin..];
                 let hash = XxHash3_64::oneshot(line);
                 if expected.is_some_and(|expected| expected != hash) {
@@ -320,8 +321,8 @@ impl<'s> PlainLines<'s> {
         Ok((lines, ends, hashes))
     }
 
-    /// Reads the checksums and both ends of lines in a loop that does nothing else: the processor looks only some
-    /// hundreds of instructions ahead for reads that it can start.
+    /// Reads the checksums and both ends of lines in a loop that does nothing else, because the processor looks only a
+    /// few hundred instructions ahead for reads that it can start.
     fn touch(&self, places: &[(usize, u64)], bounds: &[(u64, u64)]) -> u8 {
         let ([source], [Some(lines)]) = (self.shards.as_slice(), self.mapped.as_slice()) else { return 0 };
         let hashes = source.hashes.as_deref().unwrap_or_default().as_chunks::<8>().0;
@@ -405,7 +406,7 @@ impl PlainShard<'_> {
         hash.map(Some).ok_or_else(missing)
     }
 
-    /// Whether the index ascends, and no line is empty or longer than `longest`.
+    /// Whether the index is ascending, and no line is empty or longer than `longest`.
     fn has_lines_up_to(&self, longest: u64) -> bool {
         let (bounds, _) = self.index.as_chunks::<8>();
         let mut bounds = bounds.iter().map(|bound| u64::from_le_bytes(*bound));
@@ -433,8 +434,8 @@ fn count(field: &FieldInfo, kind: &str) -> u64 {
     field.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default()
 }
 
-/// The kind of all values that are not null, and whether there are nulls. `None` if there are several kinds, or if the
-/// name differs from its key.
+/// The kind of all values except null, and whether there are nulls. `None` if there are several kinds, or if the name
+/// differs from its key.
 fn only_kind(field: &FieldInfo, rows: u64) -> Option<(&'static str, bool)> {
     let [Some(name)] = field.path.as_slice() else { return None };
     if needs_quotes(name) || name.bytes().any(|byte| byte < b' ' || matches!(byte, b'\\' | b'"')) {

@@ -10,7 +10,7 @@ use jinx_core::limits::MAX_INT_DIGITS;
 use jiter::{Jiter, Peek};
 
 impl RowEncoder {
-    /// Whether any row with this many bytes keeps its form when this encoder writes it.
+    /// Whether every row with this many bytes keeps its form when this encoder writes it.
     pub(super) fn keeps_row(&self, bytes: usize) -> bool {
         let is_short = !self.options.sidecar || to_u64(bytes) <= self.options.string_threshold;
         is_short && self.options.columns.is_empty() && self.frames.is_empty()
@@ -31,7 +31,7 @@ impl RowEncoder {
     }
 }
 
-/// The kind of a value, and the measure that its column stores.
+/// The kind of a value, and what its column stores of it.
 fn look(text: &[u8]) -> Result<(&'static str, Measure)> {
     let mut jiter = Jiter::new(text);
     let found = match jiter.peek().map_err(json::bad)? {

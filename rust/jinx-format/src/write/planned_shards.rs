@@ -1,5 +1,5 @@
-//! Writes all shards of a directory at the same time. The lengths of the lines say where each shard ends before anything
-//! is written.
+//! Writes all shards of a directory concurrently. The lengths of the lines say where each shard ends before anything is
+//! written.
 //!
 //! ```text
 //! order of the rows ──▶ lengths of their lines ──▶ ends of shards ──▶ for each shard: facts, form, lines and arrays
@@ -25,16 +25,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The number of rows whose lines are measured at once.
 const MEASURED_ROWS: u64 = 64 << 10;
 
-/// When a shard ends.
+/// When a shard is full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShardLimits {
-    /// The size of its lines in bytes; `None` for one shard with all rows.
+    /// The maximum size of its lines in bytes; `None` for one shard with all rows.
     pub(super) bytes: Option<u64>,
-    /// The most shards; the last one is as long as it must be.
+    /// The maximum number of shards; the last one is as long as necessary.
     pub(super) shards: usize,
 }
 
-/// Divides rows as a writer does that gets the rows one after another.
+/// Divides rows like a writer that receives them one after another.
 struct Divider {
     limits: ShardLimits,
     shards: Vec<Range<u64>>,
@@ -44,7 +44,7 @@ struct Divider {
 
 impl Divider {
     fn add(&mut self, line_bytes: u64) {
-        // A writer decides before it adds the newline.
+        // A writer decides this before it adds the newline.
         let bytes = self.current_bytes + line_bytes - 1;
         let is_full = !self.current.is_empty() && self.limits.bytes.is_some_and(|limit| bytes > limit);
         if is_full && self.shards.len() + 1 < self.limits.shards {
@@ -61,7 +61,7 @@ impl Divider {
     }
 }
 
-/// The places of each shard in an order; `None` if a line may have another form in the output.
+/// The places of each shard in an order; `None` if a line may change its form in the output.
 ///
 /// # Errors
 /// Errors of reading the order and the index; `Interrupted`.
@@ -92,14 +92,14 @@ pub(super) struct PlannedShards<'p> {
     pub(super) order: &'p RowOrder<'p>,
     pub(super) options: &'p Arc<WriteOptions>,
     pub(super) ops: &'p Arc<dyn FileOps>,
-    /// The number and the main file of the first shard, and of those that follow.
+    /// The number and main file of the first shard, and of those that follow.
     pub(super) files: Vec<(u64, PathBuf)>,
     /// The places of each shard in the order.
     pub(super) places: Vec<Range<u64>>,
 }
 
 impl PlannedShards<'_> {
-    /// Writes all shards, and returns what they hold, in their order. Calls `tell` with the number of rows of each block.
+    /// Writes all shards, and returns their contents in order. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
     /// Errors of reading, of writing and of `tell`; `Interrupted`.

@@ -1,4 +1,4 @@
-//! The facts about a row that the encoder records for the footer's `fields` and `columns`.
+//! What the encoder records about a row for the footer's `fields` and `columns`.
 
 use crate::fields::{Fact, Measure, Path};
 use crate::key;
@@ -8,14 +8,14 @@ use jinx_core::row_events::Payload;
 use std::sync::Arc;
 
 impl RowEncoder {
-    /// The current place as a shared path.
+    /// The current position as a shared path.
     pub(super) fn path(&mut self) -> Arc<Path> {
         let names = &self.names;
         let name = |frame: &OpenContainer| frame.is_dict.then(|| &names[frame.name_start..frame.name_end]);
         self.paths.get(self.frames.iter().map(name))
     }
 
-    /// Records a value for `fields` and `columns`, if they need it.
+    /// Records a value for `fields` and `columns`, if these need it.
     pub(super) fn note(&mut self, kind: &'static str, measure: Measure) {
         let quoted = self.frames.last().is_some_and(|frame| {
             frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end])
@@ -30,7 +30,7 @@ impl RowEncoder {
         }
     }
 
-    /// The data that a column keeps for a string.
+    /// What a column stores of a string.
     pub(super) fn measure_str(&mut self, value: &str) -> Measure {
         if !self.options.columns.is_empty() && self.is_wanted_text() {
             Measure::Text(value.to_owned())
@@ -47,7 +47,7 @@ impl RowEncoder {
     }
 }
 
-/// The kind that `fields` counts.
+/// The kind under which `fields` counts a value.
 pub(super) fn kind_of(payload: Payload) -> &'static str {
     match payload {
         Payload::Raw => "bytes",

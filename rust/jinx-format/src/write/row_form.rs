@@ -21,19 +21,20 @@ use std::sync::Arc;
 
 /// The approximate size of a block, in bytes of lines.
 const BLOCK_BYTES: u64 = 512 << 10;
-/// Bits of a validity array lie in whole bytes if all blocks but the last have a multiple of 8 rows.
+/// The number of rows in a block must be a multiple of this, so that the bits of a validity array fill whole bytes.
 pub(super) const UNIT_ROWS: u64 = 8;
 const MAX_BLOCK_UNITS: u64 = 1024;
-/// The names and columns of a footer are in the order in which they first occur, which this many rows usually show.
+/// The number of first rows that usually show the names and columns of a footer, which are in the order in which they
+/// first occur.
 pub const FIRST_ROWS: u64 = 4096;
 
 /// The form of all rows of a pair.
 #[derive(Debug)]
 pub struct RowForm<'l> {
     pub(super) rows: u64,
-    /// In the order of the footer.
+    /// Columns, in the order of the footer.
     pub(super) columns: Vec<ColumnForm<'l>>,
-    /// A fact for each column and kind of value in the order of the footer, with the number of values.
+    /// A fact for each column and kind of value, in the order of the footer, with the number of values.
     pub(super) kinds: Vec<(Fact, u64)>,
     block_rows: u64,
 }
@@ -44,7 +45,7 @@ pub(super) struct ColumnForm<'l> {
     pub(super) kind: IndexedType,
     pub(super) dtype: ColumnType,
     pub(super) has_missing: bool,
-    /// The cells of each shard that has some.
+    /// The cells of each shard that has any.
     sources: Vec<Option<ColumnView<'l>>>,
 }
 
@@ -53,12 +54,12 @@ impl ColumnForm<'_> {
         self.dtype.number_bytes()
     }
 
-    /// Appends the cells at `places`, after their validity if values are missing.
+    /// Appends the cells at `places`, preceded by their validity if values are missing.
     fn gather(&self, places: &[(usize, u64)], arrays: &mut Vec<Vec<u8>>) -> Result<()> {
         if let [Some(source)] = self.sources.as_slice()
             && source.validity.is_none()
         {
-            // A narrower integer has the low bytes of a wider one.
+            // A narrower integer consists of the low bytes of a wider one.
             let from = source.dtype.number_bytes();
             let cells = match self.width() {
                 1 => low_bytes::<1>(source.data, from, places),
@@ -97,22 +98,22 @@ pub struct LineArrays {
     pub lines: Vec<u8>,
     /// The end of each line.
     pub ends: Vec<u64>,
-    /// The checksums of the lines; then for each column its validity, if values are missing, and its cells.
+    /// The checksums of the lines; then, for each column, its validity if values are missing, and its cells.
     pub arrays: Vec<Vec<u8>>,
 }
 
 /// The rows of an output in blocks.
 pub struct FormBlocks<'m> {
     pub count: u64,
-    /// Makes the block with a number.
+    /// Makes the block with this number.
     pub make: &'m (dyn Fn(u64) -> Result<LineArrays> + Sync),
-    /// The maximum number of threads that may make blocks; `None` for those of the writer.
+    /// The maximum number of threads that may make blocks; `None` for as many as the writer uses.
     pub threads: Option<usize>,
 }
 
 impl<'l> RowForm<'l> {
-    /// The form of all rows of `lines` in an order that begins with `first`, of [`FIRST_ROWS`] rows or all; `None` if it is
-    /// not known before they are written.
+    /// The form of all rows of `lines`, in an order that begins with `first` ([`FIRST_ROWS`] rows or all); `None` if it
+    /// is unknown before they are written.
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
@@ -164,7 +165,7 @@ impl<'l> RowForm<'l> {
         1 + self.columns.iter().map(|column| 1 + usize::from(column.has_missing)).sum::<usize>()
     }
 
-    /// Bits of one row in each of [`LineArrays::arrays`].
+    /// The number of bits per row in each of [`LineArrays::arrays`].
     pub fn array_bits(&self) -> Vec<u64> {
         let mut bits = vec![64];
         for column in &self.columns {
@@ -187,7 +188,7 @@ impl<'l> RowForm<'l> {
 /// Columns, and the values of each kind, in the order of a footer.
 type InOrder<'l> = (Vec<ColumnForm<'l>>, Vec<(Fact, u64)>);
 
-/// The rows in which the first names and columns occur decide their order.
+/// The rows in which names and columns first occur, which determine their order.
 fn in_order_of<'l>(
     lines: &PlainLines<'_>,
     first: &[u64],
@@ -218,7 +219,7 @@ fn in_order_of<'l>(
     if paths(&ordered).len() < paths(kinds).len() || builder.names().count() < columns.len() {
         return Ok(None);
     }
-    // Only the order of the paths matters: the kinds of each are sorted.
+    // Only the order of the paths matters, because the kinds of each path are sorted.
     ordered.extend(
         kinds.iter().filter(|(fact, _)| !seen.contains(&(Arc::clone(&fact.path), fact.kind))).cloned(),
     );
@@ -232,7 +233,7 @@ fn in_order_of<'l>(
     Ok(Some((columns, ordered)))
 }
 
-/// The columns with values; `None` if values of one have no common type.
+/// The columns with values; `None` if the values of one have no common type.
 fn columns_of<'l>(lines: &'l PlainLines<'_>, facts: &FormFacts) -> Option<Vec<ColumnForm<'l>>> {
     let mut forms = Vec::new();
     for (at, (path, kind)) in lines.columns.iter().enumerate() {
@@ -277,8 +278,8 @@ impl PlainLines<'_> {
         Ok(LineArrays { lines, ends, arrays })
     }
 
-    /// Whether the system reads ahead in every array as much as the disk's setting says, up to megabytes. With little memory,
-    /// most of that is dropped before it is used, and read again.
+    /// Sets whether the system reads ahead in every array as far as the disk's setting allows, up to megabytes. With
+    /// little memory, most of that is dropped before it is used, and read again.
     pub fn set_read_ahead(&self, is_on: bool) {
         for shard in &self.shards {
             shard.shard.main().set_read_ahead(is_on);
@@ -326,14 +327,14 @@ impl PlainLines<'_> {
     }
 }
 
-/// Where an array begins in a map; `None` if it is elsewhere in memory.
+/// The position of an array in a map; `None` if it is elsewhere in memory.
 fn place_in(array: &[u8], map: &[u8]) -> Option<u64> {
     let range = map.as_ptr_range();
     let start = array.as_ptr();
     range.contains(&start).then(|| to_u64(start.addr() - range.start.addr()))
 }
 
-/// The low `WIDTH` bytes of the cells at `places` of one shard, which have `from` bytes each.
+/// The low `WIDTH` bytes of the cells at `places` of a shard, which have `from` bytes each.
 fn low_bytes<const WIDTH: usize>(data: &[u8], from: usize, places: &[(usize, u64)]) -> Option<Vec<u8>> {
     let cell = |row: u64| {
         let start = usize::try_from(row).ok()?.checked_mul(from)?;

@@ -3,13 +3,13 @@
 use jinx_core::error::Result;
 use std::ops::Range;
 
-/// The rows of an output. All threads read from it, and may read the same places several times.
+/// The order of the rows of an output. All threads read from it, and may read the same places several times.
 pub struct RowOrder<'o> {
     /// The number of rows.
     pub len: u64,
     /// Whether each row of the source occurs exactly once.
     pub has_all: bool,
-    /// The rows at some places.
+    /// The rows at some places of the order.
     pub rows: &'o (dyn Fn(Range<u64>) -> Result<Vec<u64>> + Sync),
 }
 
@@ -20,7 +20,7 @@ impl RowOrder<'_> {
         (self.rows)(places)
     }
 
-    /// Some places, divided into blocks of `rows` rows.
+    /// A range of places, divided into blocks of `rows` rows.
     pub(super) fn blocks<'b>(&'b self, places: &Range<u64>, rows: u64) -> OrderBlocks<'b> {
         OrderBlocks { order: self, places: places.clone(), rows: rows.max(1) }
     }

@@ -1,4 +1,4 @@
-//! Writes where a value lies in the sidecar.
+//! Writes the position of a value in the sidecar.
 
 use crate::write::encode::{RowEncoder, SidecarValue};
 use jinx_core::error::Result;
@@ -6,7 +6,8 @@ use jinx_core::io::Content;
 use jinx_core::json::text::push_json_str;
 
 impl RowEncoder {
-    /// Writes the pointer of a value, whose offset the writer of the file fills in; returns its stored length.
+    /// Writes the pointer to a value, with an offset that the file's writer fills in; returns the pointer's stored
+    /// length.
     pub(super) fn push_pointer(&mut self, data: Content, checksum: u64, path: Option<&str>) -> Result<u64> {
         let length = data.len();
         let text = &mut self.row.text;

@@ -1,4 +1,4 @@
-//! The sidecar of a pair that is being written: values, then arrays.
+//! The sidecar of a pair being written: values, then arrays.
 
 use crate::footer::ArrayRef;
 use crate::sidecar::ALIGNMENT;
@@ -16,12 +16,12 @@ use std::io::{IoSlice, Write};
 use std::path::PathBuf;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
+/// Arrays of at least this size are in the sidecar, where they can be mapped instead of decoded.
 pub(super) const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
 const BLOCK_BYTES: usize = 1 << 20;
-/// Values are collected and passed to the system in one call, without a copy.
+/// The number of bytes of values that are collected and passed to the system in one call, without copying.
 pub(super) const VALUE_BUFFER_BYTES: u64 = 1 << 20;
-/// Values below this many bytes are cheaper to copy together than to pass one by one.
+/// Values smaller than this are cheaper to copy together than to pass one by one.
 pub(super) const MAX_SLICES: usize = 512;
 
 static ZEROS: [u8; 64] = [0; 64];
@@ -58,7 +58,7 @@ impl Side {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Reserves the header, which is written at the end, when the id is known.
+    /// Reserves space for the header, which is written last, when the id is known.
     fn start(&mut self) {
         if self.len == 0 {
             self.append(Bytes::from_static(&ZEROS));
@@ -151,7 +151,7 @@ pub(super) fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     thread_local! {
-        /// Kept, because making one takes longer than compressing a small array: zstd queries the processor.
+        /// Kept, because creating one takes longer than compressing a small array: zstd queries the processor.
         static KEPT: RefCell<Option<Compressor>> = const { RefCell::new(None) };
     }
     let mut compressor = match KEPT.take() {

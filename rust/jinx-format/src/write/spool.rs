@@ -1,4 +1,4 @@
-//! A growing array in bounded memory: what does not fit goes to an unnamed file.
+//! A growing array in bounded memory: what exceeds it goes to an unnamed file.
 
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
@@ -18,7 +18,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// `directory` is where the file goes if one is needed; it has no name and disappears with the process.
+    /// `directory` is for the file, if one is needed; it has no name and disappears with the process.
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), tail: Vec::new(), file: None, len: 0 }
     }

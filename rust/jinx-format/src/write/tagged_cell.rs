@@ -1,4 +1,4 @@
-//! The cells of an indexed column of numbers, as a writer collects them.
+//! The cells of an indexed column of numbers, in the form in which a writer collects them.
 
 use crate::read::column_view::{CellNumber, ColumnView};
 use crate::write::columns::{BOOL, FLOAT, INT, MISSING, UINT};

@@ -21,7 +21,7 @@ impl Row {
         sink.end_dict()
     }
 
-    /// Like [`Row::emit`], without the dict around the columns, so that others can follow.
+    /// Like [`Row::emit`], without the dict around the columns, so that others can be added.
     ///
     /// # Errors
     /// The errors of [`Row::emit`].
@@ -46,14 +46,14 @@ impl Row {
             if is_plain(encoding) && !sink.reads_bytes() {
                 return sink.blob(Payload::Raw, Blob::borrowed(&[]));
             }
-            // Copied before it is checked: a mapped file may change.
+            // Copy before checking, because a mapped file may change.
             emit_value(encoding, self.slice(column)?.into_owned(), sink)
         };
         emit().map_err(|error| self.here(error, column))
     }
 }
 
-/// Whether a value consists of its bytes alone.
+/// Whether a value consists only of its bytes.
 fn is_plain(encoding: &Encoding) -> bool {
     matches!(encoding, Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png))
 }
@@ -106,7 +106,7 @@ pub fn text(data: &[u8]) -> Result<&str> {
     std::str::from_utf8(data).map_err(|_| Error::corrupt("a string that is not UTF-8"))
 }
 
-/// A value of a fixed number of bytes.
+/// A value with a fixed number of bytes.
 ///
 /// # Errors
 /// `Corrupt` for another number.
@@ -137,7 +137,7 @@ fn scalar(dtype: Dtype, data: &[u8], sink: &mut impl Sink) -> Result<()> {
     }
 }
 
-/// Decimal digits, as Python's `int()` takes them.
+/// Decimal digits, as accepted by Python's `int()`.
 fn integer(text: &str, sink: &mut impl Sink) -> Result<()> {
     let trimmed = text.trim();
     if let Ok(value) = trimmed.parse::<i64>() {
@@ -155,7 +155,7 @@ fn integer(text: &str, sink: &mut impl Sink) -> Result<()> {
     sink.big_int(&format!("{sign}{digits}"))
 }
 
-/// A float, as Python's `str()` writes it.
+/// A float, as written by Python's `str()`.
 fn float(text: &str) -> Result<f64> {
     text.trim().parse().map_err(|_| Error::corrupt("an invalid number"))
 }

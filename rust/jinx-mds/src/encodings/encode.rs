@@ -9,7 +9,7 @@ use jinx_core::npy;
 use jinx_core::row_events::{Number, Payload};
 use jinx_core::value::Value;
 
-/// The bytes of `value` under `encoding`, which [`crate::write::infer::Inference`] found.
+/// The bytes of `value` with `encoding`, which [`crate::write::infer::Inference`] has found.
 ///
 /// # Errors
 /// `Mismatch` for a value that does not fit.
@@ -64,14 +64,14 @@ fn number_bytes(dtype: Dtype, number: Number) -> Option<Vec<u8>> {
         (Dtype::Uint16, _) => u16::try_from(unsigned?).ok()?.to_le_bytes().to_vec(),
         (Dtype::Uint32, _) => u32::try_from(unsigned?).ok()?.to_le_bytes().to_vec(),
         (Dtype::Uint64, _) => unsigned?.to_le_bytes().to_vec(),
-        // Exact: it was a float32 before it was a float64.
+        // Exact, because the float64 was made from a float32.
         #[allow(clippy::cast_possible_truncation)]
         (Dtype::Float32, Number::Float(value)) => (value as f32).to_le_bytes().to_vec(),
         _ => return None,
     })
 }
 
-/// An array of dynamic type and shape from a `.npy` file.
+/// An array of dynamic type and shape, from a `.npy` file.
 fn array(file: &[u8]) -> Result<Vec<u8>> {
     let header = npy::parse_header(file)?;
     header.check_payload(jinx_core::checked_math::to_u64(file.len()))?;

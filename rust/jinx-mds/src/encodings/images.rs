@@ -6,7 +6,7 @@ use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use std::ops::Range;
 
-/// Width, height and mode of a `pil` value, and where its pixels begin.
+/// The width, height and mode of a `pil` value, and where its pixels begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
     pub width: u32,
@@ -16,7 +16,7 @@ pub struct Pixels {
     pub start: usize,
 }
 
-/// Ample: the longest name of a Pillow mode has eight letters.
+/// More than enough: the longest name of a Pillow mode has eight letters.
 const MAX_MODE_BYTES: u32 = 16;
 
 impl Pixels {
@@ -43,7 +43,7 @@ impl Pixels {
         Ok(pixels)
     }
 
-    /// Type and number of values of one pixel; `None` for modes that are not plain numbers.
+    /// The type and number of values per pixel; `None` for modes that are not plain numbers.
     fn kind(&self) -> Option<(Dtype, u64)> {
         Some(match self.mode.as_str() {
             "L" | "P" => (Dtype::Uint8, 1),
@@ -62,7 +62,7 @@ impl Pixels {
         u64::from(self.width).checked_mul(u64::from(self.height))?.checked_mul(channels * dtype.size())
     }
 
-    /// The pixels as an array of height, width and, where there are several, channels.
+    /// The pixels as an array of height, width and, if there are several, channels.
     pub fn array(&self) -> Option<ArrayHead> {
         let (dtype, channels) = self.kind()?;
         let mut shape = vec![u64::from(self.height), u64::from(self.width)];

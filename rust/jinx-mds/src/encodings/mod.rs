@@ -1,4 +1,4 @@
-//! Column encodings: their names, values as their bytes, and their bytes as values.
+//! Column encodings: their names, encoding values as bytes, and decoding them.
 
 pub mod decode;
 pub mod encode;

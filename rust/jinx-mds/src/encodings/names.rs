@@ -1,8 +1,8 @@
-//! The names of column encodings and what their bytes are.
+//! The names of column encodings, and what their bytes mean.
 
 use jinx_core::error::{Error, Result};
 
-/// numpy types that MDS can hold, with the code in front of an array.
+/// numpy types that MDS supports, with the code before an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dtype {
     Uint8,
@@ -67,7 +67,7 @@ impl Dtype {
         }
     }
 
-    /// The byte in front of an array of dynamic type.
+    /// The byte before an array of dynamic type.
     pub fn code(self) -> u8 {
         match self {
             Self::Uint8 => 8,
@@ -120,7 +120,7 @@ pub enum Encoding {
     /// Eight bytes, a Python int.
     Int,
     Scalar(Dtype),
-    /// The parts of the type that the column fixes.
+    /// The parts of the type that the column determines.
     NdArray(Option<Dtype>, Option<Vec<u64>>),
     StrInt,
     StrFloat,
@@ -163,7 +163,7 @@ impl Encoding {
         Ok(encoding)
     }
 
-    /// The number of bytes of every value, where the encoding fixes them.
+    /// The number of bytes of each value, if the encoding determines it.
     pub fn fixed_size(&self) -> Option<u64> {
         match self {
             Self::Int => Some(8),

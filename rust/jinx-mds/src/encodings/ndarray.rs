@@ -14,7 +14,7 @@ pub struct ArrayHead {
     pub start: usize,
 }
 
-/// Reads what the column does not fix, and compares the shape with the number of bytes.
+/// Reads what the column does not determine, and compares the shape with the number of bytes.
 ///
 /// # Errors
 /// `Corrupt` for an unknown type, a header that is cut off, or a shape that does not fit the data.
@@ -22,7 +22,7 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
     parse_head(dtype, shape, data, to_u64(data.len()))
 }
 
-/// Like [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
+/// Like [`parse`], using the beginning of a value of `total` bytes; 506 bytes are enough.
 ///
 /// # Errors
 /// The errors of [`parse`].
@@ -72,7 +72,7 @@ pub fn npy_file(head: &ArrayHead, data: &[u8]) -> Result<Vec<u8>> {
     let descr = head.dtype.descr();
     let text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
-    // numpy pads with blanks so that the data begins at a multiple of 64.
+    // numpy pads the header with blanks, so that the data begins at a multiple of 64.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let total = 10 + length + (data.len() - head.start);
     let mut file = Vec::new();
@@ -109,7 +109,7 @@ mod tests {
         let mut data = vec![66, 3 << 2 | 3];
         data.extend_from_slice(&[0xff; 24]);
         assert!(parse(None, None, &data).is_err());
-        // numpy makes no array of these dimensions either, although one of them is 0.
+        // numpy also refuses an array with these dimensions, although one of them is 0.
         data[2..10].fill(0);
         assert!(parse(None, None, &data).is_err());
     }

@@ -1,5 +1,5 @@
-//! JSON text as Python's `json.dumps` writes it, byte for byte: blanks after commas and colons, ASCII only, floats as
-//! `repr` writes them, NaN and the infinities as words.
+//! JSON text exactly as Python's `json.dumps` writes it: blanks after commas and colons, ASCII only, floats as in
+//! `repr`, NaN and the infinities as words.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::text::push_json_float;
@@ -112,7 +112,7 @@ fn push_text(out: &mut Vec<u8>, text: &str) -> Result<()> {
     written.map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// The shortest digits that read back as the same float, with an exponent below 0.0001 and from 1e16 on.
+/// Appends the shortest digits that read back as the same float, with an exponent below 0.0001 and from 1e16 on.
 fn push_float(out: &mut Vec<u8>, value: f64) {
     let size = value.abs();
     if value.is_nan() {

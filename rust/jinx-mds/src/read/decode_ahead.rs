@@ -1,4 +1,4 @@
-//! Samples from the first to the last: file-compressed shards are decoded ahead, piece by piece, in memory.
+//! Samples from first to last: shards compressed as files are decoded ahead in memory, piece by piece.
 
 use crate::compression::Algorithm;
 use crate::hash::Hashers;
@@ -14,23 +14,22 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Decoded bytes of a piece, unless one sample takes more.
+/// The number of decoded bytes in a piece, unless a single sample has more.
 const PIECE_BYTES: u64 = 2 << 20;
-/// Pieces that wait for the reader, in addition to those being decoded and read.
+/// The number of pieces that wait for the reader, in addition to those being decoded and read.
 const WAITING: usize = 1;
 
 /// Some samples of a shard, decoded.
 pub struct Piece {
-    /// Position over all shards of the first sample.
+    /// The position of the first sample over all shards.
     pub first: u64,
     pub count: u64,
     pub shard: Arc<Shard>,
-    /// Number of the first sample in its shard.
+    /// The number of the first sample in its shard.
     pub index: u64,
 }
 
-/// Decodes the file-compressed shards of a directory on a separate thread, in order. Other shards are
-/// skipped.
+/// Decodes the file-compressed shards of a directory in order, on a separate thread. Other shards are skipped.
 pub struct ShardPrefetcher {
     pieces: Receiver<Piece>,
     current: Option<Piece>,
@@ -38,10 +37,10 @@ pub struct ShardPrefetcher {
 }
 
 impl ShardPrefetcher {
-    /// Starts with the shard that holds sample `start`.
+    /// Starts with the shard that contains sample `start`.
     pub fn new(directory: Arc<Directory>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
-        // If no thread can be started, samples are read at random instead.
+        // If no thread can be started, each sample is read on its own.
         let _ = threads::background("jinx-mds", move || {
             let (first, _) = directory.place(start.min(directory.len().saturating_sub(1)));
             for shard in first..directory.count() {
@@ -57,7 +56,7 @@ impl ShardPrefetcher {
         Self { pieces, current: None, ended: false }
     }
 
-    /// The piece with sample `position`, if it is decoded here. Positions must not decrease.
+    /// The piece with sample `position`, if its shard is decoded here. Positions must not decrease.
     pub fn piece(&mut self, position: u64) -> Option<&Piece> {
         loop {
             match &self.current {
@@ -82,11 +81,11 @@ fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Pi
     info.check()?;
     let (verify, limits) = (directory.options.hashes != Hashes::None, directory.options.limits);
     let source = unpack::open_zip(info, directory.place_of(shard), verify)?;
-    // Done once the file is open: from now on, nothing can take its place.
+    // Check once the file is open, because from then on nothing can replace it.
     directory.require_same_index(shard)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
-    // Nothing is returned before it is checked: a hash of the decoded shard needs all of it.
+    // Return nothing before it is checked: to hash the decoded shard, all of it is needed.
     let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
     if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
         drop(source);
@@ -146,7 +145,7 @@ fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u
     Ok(offsets)
 }
 
-/// Whether the index has a known hash of this file.
+/// Whether the index has a hash of this file with a known algorithm.
 fn has_known(file: Option<&FileInfo>) -> bool {
     file.is_some_and(|file| !Hashers::of(file.hashes.keys().map(String::as_str)).is_empty())
 }

@@ -1,4 +1,4 @@
-//! Directories with an index as one sequence of samples; shards are opened when they are used.
+//! Directories with an index, as one sequence of samples; shards are opened on use.
 
 use crate::encodings::names::Encoding;
 use crate::index_json::{INDEX_NAME, ShardInfo, parse};
@@ -16,33 +16,33 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use twox_hash::XxHash3_64;
 
-/// Shards that are kept open, unless the system allows fewer.
+/// The maximum number of shards that are kept open, unless the system allows fewer.
 const MAX_OPEN: usize = 4096;
-/// The least number that is kept open.
+/// The minimum number of shards that are kept open.
 const MIN_OPEN: usize = 8;
-/// Shards kept decoded in memory.
+/// The number of shards that are kept decoded in memory.
 const MAX_IN_MEMORY: usize = 2;
 
-/// The place for decoded shards that are compressed as files.
+/// Where shards that are compressed as files are decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Unpack {
-    /// Into a temporary directory that is removed with the dataset; see [`Scratch`].
+    /// To a temporary directory that is removed with the dataset; see [`Scratch`].
     #[default]
     Private,
-    /// Into this directory, where they are kept.
+    /// To this directory, where they are kept.
     Cache(PathBuf),
-    /// Into memory, two at a time.
+    /// To memory, two at a time.
     Memory,
 }
 
-/// Which of the hashes in the index are compared. They are of whole files.
+/// Which of the hashes in the index are checked. They are of whole files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hashes {
     None,
-    /// The hashes of shards that are compressed as files: these are read whole anyway, to decode them.
+    /// The hashes of shards that are compressed as files, because these are read completely anyway.
     #[default]
     Packed,
-    /// The hashes of all shards, each of which is read whole when it is opened.
+    /// The hashes of all shards; each shard is read completely when it is opened.
     All,
 }
 
@@ -62,11 +62,11 @@ pub struct Directory {
     paths: Vec<PathBuf>,
     base: PathBuf,
     slots: Vec<ShardSlot>,
-    /// First sample of each shard, and the total at the end.
+    /// The first sample of each shard, and the total at the end.
     starts: Vec<u64>,
-    /// Hash of each index's text.
+    /// The hash of each index's text.
     ids: Vec<(u64, String)>,
-    /// The files that the indexes were read from.
+    /// The files from which the indexes were read.
     indexes: Vec<Index>,
     pub options: Options,
     clock: AtomicU64,
@@ -79,14 +79,14 @@ pub struct Directory {
 #[derive(Debug)]
 struct Index {
     version: Version,
-    /// For an object in a store.
+    /// For an object in a store, its state.
     object: Option<Source>,
 }
 
 #[derive(Debug)]
 struct ShardSlot {
     info: ShardInfo,
-    /// Which of the directories.
+    /// Which of the directories it belongs to.
     directory: usize,
     shard: RwLock<Option<Arc<Shard>>>,
     used: AtomicU64,
@@ -140,23 +140,23 @@ impl Directory {
         self.len() == 0
     }
 
-    /// The directories as they were given.
+    /// The directories as given.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The base of relative directories.
+    /// The directory from which relative paths start.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Samples of each directory and the hash of its index.
+    /// The number of samples of each directory, and the hash of its index.
     pub fn ids(&self) -> &[(u64, String)] {
         &self.ids
     }
 
-    /// Samples of each directory, and the hash of its index and of the index file's state: the index only
-    /// holds sizes, which another directory may share.
+    /// The number of samples of each directory, and a hash of its index and of the index file's state, because the
+    /// index itself only contains sizes, which another directory may share.
     pub fn identities(&self) -> Vec<(u64, String)> {
         let each = self.ids.iter().zip(&self.indexes);
         each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.version.portable()))).collect()
@@ -170,8 +170,8 @@ impl Directory {
         (0..self.paths.len()).try_for_each(|directory| self.require_unchanged_index(directory))
     }
 
-    /// Fails if the index that lists a shard was changed or replaced since it was read: then an open file may be a shard
-    /// of another directory, which may have the same length.
+    /// Fails if the index that lists a shard was changed or replaced since it was read: an open file may then be a
+    /// shard of another directory, even with the same length.
     pub(crate) fn require_same_index(&self, shard: usize) -> Result<()> {
         self.slots.get(shard).map_or(Ok(()), |slot| self.require_unchanged_index(slot.directory))
     }
@@ -189,7 +189,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Shards over all directories.
+    /// The number of shards in all directories.
     pub fn count(&self) -> usize {
         self.slots.len()
     }
@@ -211,12 +211,12 @@ impl Directory {
         }
     }
 
-    /// First sample of a shard.
+    /// The first sample of a shard.
     pub fn start(&self, shard: usize) -> u64 {
         self.starts.get(shard).copied().unwrap_or_default()
     }
 
-    /// The columns of all shards, in the order of their first occurrence, with the names of their encodings.
+    /// The columns of all shards, in the order in which they first occur, with the names of their encodings.
     pub fn columns(&self) -> Vec<(String, String)> {
         let mut list: Vec<(String, String)> = Vec::new();
         let mut before: Option<*const crate::columns::Columns> = None;
@@ -240,7 +240,7 @@ impl Directory {
         self.slots.iter().any(|slot| unpack::algorithm(&slot.info).is_some())
     }
 
-    /// Whether a column holds pickles in any shard.
+    /// Whether a column contains pickles in any shard.
     pub fn has_pickles(&self, name: &str) -> bool {
         self.slots.iter().any(|slot| {
             let column = slot.info.columns.all.iter().find(|column| column.name == name);
@@ -270,7 +270,7 @@ impl Directory {
         slot.shard.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A shard, which is opened if it is not open yet.
+    /// A shard, which is opened if necessary.
     ///
     /// # Errors
     /// Errors of its entry in the index or of its file.
@@ -280,7 +280,7 @@ impl Directory {
             return Ok(open);
         }
         let opened = self.open_shard(shard, slot);
-        // A shard of another length is not damaged if the index has changed.
+        // If the index has changed, a shard of another length is not damaged.
         self.require_same_index(shard)?;
         let opened = Arc::new(opened.map_err(|error| {
             let index = self.paths[slot.directory].join(INDEX_NAME);
@@ -320,7 +320,7 @@ impl Directory {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            // Done before the decoded file gets the name under which it is found again.
+            // Check this before the decoded file gets its final name, under which others find it.
             let is_same = || self.require_same_index(shard);
             let is_new = unpack::to_file(&RealOps, info, directory, target, verify, &is_same)?;
             let source = Source::open(target, options.access)?;
@@ -345,7 +345,7 @@ impl Directory {
                 let name = format!("{shard}-{}", name.to_string_lossy());
                 let unpacked = || unpacked(&self.scratch.directory()?.join(&name));
                 match unpacked() {
-                    // The parent process has removed the directory: try again in a new one.
+                    // The parent process has removed the directory, so try again in a new one.
                     Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
                     done => done?,
                 }
@@ -368,8 +368,7 @@ impl Directory {
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
-    /// Closes an eighth of the open shards, except shards with a located row ([`Row::found`]) that a caller
-    /// still needs.
+    /// Closes an eighth of the open shards, except those with a located row ([`Row::found`]) that a caller still needs.
     fn close_oldest(&self, capacity: usize, newest: usize) {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (i, slot) in self.slots.iter().enumerate() {
@@ -388,7 +387,7 @@ impl Directory {
         }
     }
 
-    /// Shards that are open now.
+    /// The number of shards that are open.
     pub fn open_count(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
@@ -407,7 +406,7 @@ fn read_index(directory: &Path, store: Option<&dyn Store>) -> Result<(Vec<ShardI
     Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), Index { version, object }))
 }
 
-/// Half of the files and maps that the system grants a process.
+/// Half of the files and maps that the system allows a process to have.
 fn open_limit() -> usize {
     let files = max_open_files().and_then(|files| usize::try_from(files).ok()).unwrap_or(MAX_OPEN);
     (max_maps() / 2).min(files / 2).clamp(MIN_OPEN, MAX_OPEN)

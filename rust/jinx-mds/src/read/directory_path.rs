@@ -5,7 +5,7 @@ use jinx_core::error::Result;
 use jinx_core::io::{Access, Source, Store};
 use std::path::Path;
 
-/// A directory as it was given, and the base of a relative one.
+/// A directory as given, and the directory from which a relative path starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DirectoryPath<'f> {
     pub base: &'f Path,

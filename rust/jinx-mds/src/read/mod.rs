@@ -1,4 +1,4 @@
-//! Directories and shards, read at random or from the first sample to the last.
+//! Directories and shards, read at random or from first to last sample.
 
 pub mod decode_ahead;
 pub mod directory;

@@ -1,4 +1,4 @@
-//! One shard, open: where its samples lie and how their bytes are fetched.
+//! One open shard: the positions of its samples, and how their bytes are read.
 
 use crate::columns::{Columns, Span};
 use crate::compression::{Algorithm, Compression};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 enum ShardData {
     File(Source),
-    /// A file-compressed shard, decoded.
+    /// A file-compressed shard that was decoded.
     Memory(Bytes),
-    /// Some samples of a shard, one after the other: their ends, and the number of the first.
+    /// Consecutive samples of a shard: where each ends, and the number of the first.
     Part {
         bytes: Bytes,
         ends: Vec<u32>,
@@ -45,19 +45,19 @@ pub struct Row {
     spans: Arc<ColumnSpans>,
 }
 
-/// The places of the columns of one sample in its shard.
+/// The positions of the columns of one sample in its shard.
 #[derive(Debug)]
 pub struct ColumnSpans {
-    /// Number in the shard.
+    /// The number of the sample in the shard.
     index: u64,
     start: u64,
     spans: Box<[Span]>,
-    /// The decoded sample, where samples are compressed.
+    /// The decoded sample, if samples are compressed.
     whole: Option<Bytes>,
 }
 
 impl Shard {
-    /// A raw or sample-compressed shard in a file.
+    /// An uncompressed or sample-compressed shard in a file.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` when the file does not match the index.
@@ -76,7 +76,7 @@ impl Shard {
         Self::checked(ShardData::Memory(bytes), path, info, limits)
     }
 
-    /// Samples of a shard from number `first` on, which end at `ends` in `bytes`.
+    /// Samples of a shard, from number `first` on, which end at `ends` in `bytes`.
     pub(crate) fn part(
         bytes: Bytes,
         ends: Vec<u32>,
@@ -118,12 +118,12 @@ impl Shard {
         range_within(0, self.head_len(), self.len(), "the offsets").map(drop)
     }
 
-    /// The number of bytes that the number of samples and the offsets take.
+    /// The number of bytes for the number of samples and the offsets.
     fn head_len(&self) -> u64 {
         4 + 4 * (self.samples + 1)
     }
 
-    /// The size of the shard in bytes, not compressed as a file.
+    /// The size of the shard in bytes, without file compression.
     pub fn len(&self) -> u64 {
         match &self.data {
             ShardData::File(source) => source.len(),
@@ -139,7 +139,7 @@ impl Shard {
         self.samples
     }
 
-    /// The file that holds the shard.
+    /// The file that contains the shard.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -152,7 +152,7 @@ impl Shard {
         }
     }
 
-    /// Names the place of an error in sample `i`.
+    /// Adds the position of an error in sample `i`.
     pub fn here(&self, error: Error, i: u64) -> Error {
         error.in_sample(i).in_file(&self.path)
     }
@@ -173,7 +173,7 @@ impl Shard {
         }
     }
 
-    /// The place of sample `i`, as stored.
+    /// The position of sample `i`, as stored.
     ///
     /// # Errors
     /// `Corrupt` when its offsets are not ascending inside the shard.
@@ -214,7 +214,7 @@ impl Shard {
         }
     }
 
-    /// Sample `i` as one piece, decompressed.
+    /// Sample `i` as a whole, decompressed.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Limit`, with the place.
@@ -233,7 +233,7 @@ impl Shard {
         read().map_err(|error| self.here(error, i))
     }
 
-    /// Whether samples are compressed one by one.
+    /// Whether each sample is compressed separately.
     pub fn is_sample_compressed(&self) -> bool {
         self.codec.is_some()
     }
@@ -256,7 +256,7 @@ impl Shard {
         find().map_err(|error| self.here(error, i))
     }
 
-    /// Finds the columns of sample `i`, which was read already.
+    /// Finds the columns of sample `i`, which was already read.
     ///
     /// # Errors
     /// The errors of [`Shard::row`].
@@ -267,7 +267,7 @@ impl Shard {
 }
 
 impl ColumnSpans {
-    /// The sample at hand, where it had to be decompressed as one piece.
+    /// The sample, if it had to be decompressed as a whole.
     pub fn whole(&self) -> Option<&Bytes> {
         self.whole.as_ref()
     }
@@ -283,7 +283,7 @@ impl Row {
         Self { shard, spans }
     }
 
-    /// The row without its shard, for callers that must not keep the shard open.
+    /// The row without its shard, for callers that must not hold the shard open.
     pub fn spans(&self) -> &Arc<ColumnSpans> {
         &self.spans
     }
@@ -323,7 +323,7 @@ impl Row {
         }
     }
 
-    /// A column's bytes into `out`, which must have their length.
+    /// Reads a column's bytes into `out`, which must have the same length.
     ///
     /// # Errors
     /// Errors of reading.
@@ -343,7 +343,7 @@ impl Row {
         self.spans.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
     }
 
-    /// Names the place of an error in a column.
+    /// Adds the position of an error in a column.
     pub fn here(&self, error: Error, column: usize) -> Error {
         let name = self.columns().all.get(column).map_or("", |column| column.name.as_str());
         self.shard.here(error.in_column(name), self.index())

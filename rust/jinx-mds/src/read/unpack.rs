@@ -14,10 +14,10 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of bytes that are decoded between two writes to the cache.
+/// The number of bytes decoded between two writes to the cache.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Distinguishes the temporary files of one process.
+/// A number that distinguishes the temporary files of one process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Reads a shared file from its beginning.
@@ -48,7 +48,7 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
     }
 }
 
-/// The compressed file of a shard: its size is compared with the index, on request its hashes too.
+/// The compressed file of a shard: its size is compared with the index and, on request, its hashes too.
 pub(crate) fn open_zip(info: &ShardInfo, directory: DirectoryPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = directory.open(zip, Access::Pread)?;
@@ -83,7 +83,7 @@ pub(crate) fn check_hashes(
     hashers.check(listed).map_err(|error| error.in_file(source.path()))
 }
 
-/// The shard's bytes as a stream, in constant memory; a snappy block is decoded as a whole.
+/// The shard's bytes as a stream in constant memory, except that a snappy block is decoded as a whole.
 pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + Send>> {
     let algorithm = algorithm(info).ok_or_else(|| Error::invalid("the shard is not compressed"))?;
     match algorithm.stream() {
@@ -95,7 +95,7 @@ pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
     }
 }
 
-/// The whole shard in memory; its raw hashes are checked on request.
+/// The whole shard in memory; on request, the hashes of its decoded bytes are checked.
 pub(crate) fn to_memory(
     info: &ShardInfo,
     directory: DirectoryPath<'_>,
@@ -121,8 +121,8 @@ pub(crate) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// Decodes the shard into `target`, whose directory must exist, unless a file of the right size exists. Returns whether
-/// it did. Nothing appears there if `is_same` fails, which is called once the file is decoded.
+/// Decodes the shard to `target`, whose directory must exist, unless there is already a file of the right size. Returns
+/// whether it did. Nothing appears there if `is_same` fails, which is called once the file is decoded.
 pub(crate) fn to_file(
     ops: &dyn FileOps,
     info: &ShardInfo,
@@ -172,7 +172,7 @@ fn decode_into(
             break;
         }
         written += to_u64(got);
-        // Checked before it is written: a bomb never fills the disk.
+        // Check before writing, so that a decompression bomb never fills the disk.
         if written > info.raw.bytes {
             let what = format!("decodes to more than the {} bytes in the index", info.raw.bytes);
             return Err(here(Error::corrupt(what)));
@@ -204,7 +204,7 @@ pub(crate) fn read_exactly(reader: &mut dyn Read, out: &mut [u8]) -> Result<()> 
     Ok(())
 }
 
-/// Reads `length` bytes more, in steps, so that a false length allocates nothing.
+/// Reads `length` more bytes, in steps, so that a false length does not allocate memory.
 pub(crate) fn read_vec(reader: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
     let wanted = to_usize(length, "a length")?;
     let mut bytes: Vec<u8> = Vec::new();

@@ -1,4 +1,4 @@
-//! Compressing whole files and single samples with the codecs of MDS.
+//! Compresses whole files and single samples with MDS's codecs.
 
 use crate::compression::{Algorithm, Setting};
 use bzip2::write::BzEncoder;

@@ -17,7 +17,7 @@ enum ValueType {
     Bytes,
     Scalar(Dtype),
     Array,
-    /// Anything that JSON holds.
+    /// Anything that JSON can represent.
     Json,
 }
 
@@ -35,7 +35,7 @@ impl ValueType {
         }
     }
 
-    /// The kind that holds both.
+    /// The kind that covers both.
     fn with(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),

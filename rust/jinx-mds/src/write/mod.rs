@@ -1,4 +1,4 @@
-//! Writing directories: inferring encodings, and the bytes that Streaming's own writer produces.
+//! Writes directories: infers encodings, and produces the same bytes as Streaming's own writer.
 
 mod compress;
 pub mod infer;

@@ -1,4 +1,4 @@
-//! Writing MDS directories: the bytes that Streaming's own writer produces, published as a whole.
+//! Writes MDS directories: the same bytes as Streaming's own writer, published as a whole.
 
 use crate::compression::Compression;
 use crate::encodings::names::Encoding;
@@ -23,16 +23,16 @@ pub const DEFAULT_SIZE_LIMIT: u64 = 1 << 26;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Names and encodings; samples hold them sorted by name.
+    /// Names and encodings; samples contain the columns sorted by name.
     pub columns: BTreeMap<String, String>,
     /// The name of the compression in the index; see [`Compression::parse`].
     pub compression: Option<String>,
     /// Algorithms, sorted.
     pub hashes: Vec<String>,
-    /// The number of bytes after which a shard ends; `None` puts all samples into one.
+    /// The number of bytes after which a shard ends; `None` puts all samples into one shard.
     pub size_limit: Option<u64>,
     pub overwrite: bool,
-    /// Threads that compress and write; 0 = one for each core.
+    /// The number of threads that compress and write; 0 means one per core.
     pub threads: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct WrittenColumn {
     pub size: Option<u64>,
 }
 
-/// Turns the encoded values of samples into the bytes of samples.
+/// Turns the encoded values of samples into samples.
 pub struct SampleEncoder {
     columns: Arc<Vec<WrittenColumn>>,
     packer: Option<Packer>,
@@ -52,7 +52,7 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
-    // Declared before the directory, which must be dropped later.
+    // Declared before the directory, so that the directory is dropped after it.
     running: Running,
     directory: DirectoryWriter,
     columns: Arc<Vec<WrittenColumn>>,
@@ -68,7 +68,7 @@ pub struct Writer {
     shards: Vec<Json>,
     written: u64,
     bytes: u64,
-    /// A shard could not be written and its samples are lost: nothing may be published.
+    /// Whether a shard could not be written, so that its samples are lost and nothing may be published.
     failed: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct Writer {
 /// its name.
 struct Running {
     shards: VecDeque<JoinHandle<Result<Json>>>,
-    /// A forked child has the handles, but not the threads.
+    /// The process that started the threads: a forked child has the handles, but not the threads.
     pid: u32,
 }
 
@@ -89,7 +89,7 @@ impl Drop for Running {
 }
 
 impl Writer {
-    /// Starts a directory; an existing one stays until [`Writer::finish`].
+    /// Starts a directory; an existing one is kept until [`Writer::finish`].
     ///
     /// # Errors
     /// `Invalid` for unknown options or an existing target, `Unsupported` for an unknown encoding.
@@ -209,7 +209,7 @@ impl Writer {
         self.written
     }
 
-    /// The total size of the samples written so far, in bytes.
+    /// The total number of bytes of the samples written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -246,7 +246,7 @@ impl Writer {
             name,
         };
         self.reset();
-        // Copying bytes is not worth a thread; compressing and hashing is.
+        // Copying bytes is not worth a thread, but compressing or hashing is.
         let is_heavy = matches!(self.compression, Compression::File(_)) || !self.settings.hashes.is_empty();
         let threads = match self.settings.threads {
             0 => usable_cores(),
@@ -267,7 +267,7 @@ impl Writer {
         };
         match threads::background("jinx-mds", write) {
             Ok(handle) => self.running.shards.push_back(handle),
-            // The system refuses another thread: this one does the work, after the earlier shards.
+            // The system refuses another thread, so this one does the work after the earlier shards.
             Err(_) => {
                 while !self.running.shards.is_empty() {
                     self.join_one()?;
@@ -329,7 +329,7 @@ impl SampleEncoder {
         &self.columns
     }
 
-    /// The bytes of a sample from those of its values, in the order of the columns.
+    /// The bytes of a sample, made from those of its values in the order of the columns.
     ///
     /// # Errors
     /// `Mismatch` for a value whose size is not the column's.
@@ -368,7 +368,7 @@ impl SampleEncoder {
     }
 }
 
-/// Everything that is needed to write one shard.
+/// Everything needed to write one shard.
 struct ShardJob {
     ends: Vec<u64>,
     samples: Vec<u8>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// End a batch at this many bytes, regardless of the requested number of rows.
 const BATCH_BYTES: usize = 32 << 20;
-/// The rows of a batch, if the caller has no wish and rows are built.
+/// The number of rows of a batch if rows must be built and the caller does not give a number.
 const BATCH_ROWS: usize = 1000;
 
 /// The schema for consumers of the samples; says how lengths were counted.
@@ -57,7 +57,7 @@ struct BatchReader {
     schema: SchemaRef,
     next: usize,
     batch_rows: usize,
-    /// Columns of one type, which need not be built.
+    /// Columns of a single type, whose values need not be built.
     typed: Vec<ArrowColumn>,
     /// The other columns.
     rest: Dataset,
@@ -76,7 +76,7 @@ impl Iterator for BatchReader {
 }
 
 impl BatchReader {
-    /// Batches of `batch_rows`; 0: of any size.
+    /// Batches of `batch_rows` rows, or of any size if it is 0.
     fn new(view: &Dataset, schema: SchemaRef, batch_rows: usize) -> Result<Self> {
         let mut typed = Vec::new();
         let own = view.rows.own_names();
@@ -160,7 +160,7 @@ pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
     take_failure().map(|error| to_py(&error).into_value(py))
 }
 
-/// The columns of the schema, and what their values are for Python.
+/// The columns of the schema, and the Python types of their values.
 pub fn column_types(view: &Dataset) -> Result<Vec<(String, &'static str)>> {
     let schema = view.schema(true)?;
     Ok(schema.fields().iter().map(|field| (field.name().clone(), type_name(field.data_type()))).collect())
@@ -179,7 +179,7 @@ fn type_name(data_type: &DataType) -> &'static str {
         | DataType::LargeListView(_)
         | DataType::FixedSizeList(..)
         | DataType::Map(..) => "list",
-        // What media are in Arrow.
+        // A media value in Arrow.
         DataType::Struct(fields) if fields.iter().map(|field| field.name()).eq(["bytes", "path"]) => "bytes",
         DataType::Struct(_) => "dict",
         DataType::Dictionary(_, values) => type_name(values),
@@ -187,12 +187,12 @@ fn type_name(data_type: &DataType) -> &'static str {
         DataType::Duration(_) => "int",
         number if number.is_integer() => "int",
         number if number.is_floating() => "float",
-        // Strings, and what a row has as one: dates, times, decimals.
+        // Strings, and types that rows store as strings: dates, times, decimals.
         _ => "str",
     }
 }
 
-/// An `arrow_schema` capsule.
+/// An `arrow_schema` capsule of the samples.
 pub fn schema<'py>(py: Python<'py>, view: &Dataset, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
     let schema = py.detach(|| schema_of_samples(view, mixed_json)).into_py_result()?;
     let schema =

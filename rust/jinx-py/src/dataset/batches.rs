@@ -143,7 +143,7 @@ impl Batches {
             reader.finish(py, sample)
         });
         let or_error = |sample: PyResult<Bound<'py, PyAny>>| match sample {
-            // Ctrl-C and similar exceptions do not belong to a sample.
+            // Ctrl-C and similar exceptions are not errors of a sample.
             Err(error) if !error.is_instance_of::<pyo3::exceptions::PyException>(py) => Err(error),
             Err(error) => Ok(error.into_value(py).into_bound(py).into_any()),
             Ok(sample) => Ok(sample),

@@ -33,12 +33,13 @@ impl ViewNumbers {
         self.0.len()
     }
 
-    /// The smallest and largest finite number, or None; the samples without a number; whether all are integers.
+    /// The smallest and the largest finite number, or None; the number of samples without a number; and whether all
+    /// numbers are integers.
     fn range(&self, py: Python<'_>) -> (Option<(f64, f64)>, u64, bool) {
         py.detach(|| (self.0.range(), self.0.missing(), self.0.is_integer()))
     }
 
-    /// For each sample the number of its bin; `edges` are the lower edges of all bins but the first.
+    /// For each sample, the number of its bin; `edges` are the lower edges of all bins except the first.
     fn codes<'py>(&self, py: Python<'py>, edges: Vec<f64>) -> PyResult<Bound<'py, PyBytes>> {
         let codes = py.detach(|| self.0.codes(&edges)).into_py_result()?;
         Ok(PyBytes::new(py, &codes))
@@ -51,7 +52,7 @@ pub struct SortedPages(Mutex<browse::SortedPages>);
 
 #[pymethods]
 impl SortedPages {
-    /// `chosen`: only these samples, as bits.
+    /// If `chosen` is given, only these samples (as bits).
     #[new]
     fn new(
         py: Python<'_>,
@@ -68,7 +69,7 @@ impl SortedPages {
         Ok(Self(Mutex::new(pages.into_py_result()?)))
     }
 
-    /// The samples of a page as little-endian u32; None if `numbers` are needed, because the page is not sorted yet.
+    /// The samples of a page as little-endian u32; None if `numbers` are needed because the page is not sorted yet.
     #[pyo3(signature = (start, count, numbers = None))]
     fn page<'py>(
         &self,
@@ -92,7 +93,8 @@ impl SortedPages {
     }
 }
 
-/// The different strings at a path and a code for each sample; None if there are more than `most`, or other values.
+/// The distinct strings at a path, and a code for each sample; None if there are more than `most` strings, or values of
+/// other types.
 #[pyfunction]
 pub fn view_categories<'py>(
     py: Python<'py>,
@@ -105,7 +107,7 @@ pub fn view_categories<'py>(
     Ok(found.map(|found| (found.names, PyBytes::new(py, &found.codes))))
 }
 
-/// For each column, counts per code the samples that all *other* columns keep, and those that all keep.
+/// For each column, counts by code the samples that all *other* columns keep, and the samples that all columns keep.
 ///
 /// Each of `columns` is its codes, and a table of 256 bytes with 1 for each kept code. With `among`, only
 /// samples whose bit in it is 1 count: bit `i % 8`, counted from the lowest, of byte `i / 8`.
@@ -158,7 +160,7 @@ fn kept_codes<'c>(
     columns.iter().zip(kept).map(|((codes, _), is_kept)| browse::KeptCodes { codes, is_kept }).collect()
 }
 
-/// The first `limit` samples of the view in start..stop that have a string with `word` in it.
+/// The first `limit` samples of the view in start..stop that have a string containing `word`.
 #[pyfunction]
 pub fn view_search(
     py: Python<'_>,

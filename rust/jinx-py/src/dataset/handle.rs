@@ -42,22 +42,23 @@ impl RowsHandle {
         Self(self.0.with_projection(Projection::default()))
     }
 
-    /// (samples, identity) of each file.
+    /// (number of samples, identity) of each file.
     fn identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.0.identities()).into_py_result()
     }
 
-    /// (samples, id) of each file as a saved view names it.
+    /// (number of samples, id) of each file, as a saved view stores them.
     fn base_ids(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.0.base_ids()).into_py_result()
     }
 
-    /// xxh3-128 of a file of JINX or JSON lines as it was opened, as 32 hex digits.
+    /// xxh3-128 of a file of JINX or JSON lines, as it was when opened, as 32 hex digits.
     fn content_hash(&self, py: Python<'_>, file: usize) -> PyResult<String> {
         py.detach(|| self.0.content_hash(file)).into_py_result()
     }
 
-    /// Bytes of the sidecar of a file, from `offset` on; they are not compared with a checksum, which covers whole values.
+    /// Bytes of the sidecar of a file, starting at `offset`; they are not compared with a checksum, because a checksum
+    /// covers whole values.
     fn read_sidecar<'py>(
         &self,
         py: Python<'py>,
@@ -66,7 +67,7 @@ impl RowsHandle {
         length: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let side = py.detach(|| self.0.sidecar(file)).into_py_result()?;
-        // Before there is memory for them.
+        // Check the range before allocating memory for it.
         range_within(offset, length, side.len(), "a range").into_py_result()?;
         let size = to_usize(length, "a length").into_py_result()?;
         let object = UninitBytes::new(py, Container::Bytes, size)?;
@@ -83,7 +84,7 @@ impl RowsHandle {
         py.detach(|| self.0.column_names()).into_py_result()
     }
 
-    /// Reads all files at URLs once, so that the cache on this machine has them; returns the number of bytes.
+    /// Reads all files at URLs once, so that they are in the cache on this machine; returns the number of bytes.
     fn fetch_all(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.0.fetch_all()).into_py_result()
     }

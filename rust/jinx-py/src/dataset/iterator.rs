@@ -80,8 +80,8 @@ impl SampleIterator {
     }
 }
 
-/// The error of a function of the user. A `StopIteration` would end a loop over the samples as if there were no more,
-/// and becomes a `RuntimeError`, as in Python's generators.
+/// The error from a user function. A `StopIteration` would end a loop over the samples as if there were no more, and
+/// becomes a `RuntimeError`, as in Python's generators.
 pub fn no_end_of_loop(py: Python<'_>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyStopIteration>(py) {
         return error;

@@ -35,11 +35,11 @@ pub struct OpenArguments<'a, 'py> {
     pub expected: Option<Vec<(u64, String)>>,
     /// Read only this many bytes of each file in the sidecar.
     pub value_head: Option<u64>,
-    /// If set, the files of this location are opened, of whatever kind they are.
+    /// If set, the files of this location are opened, whatever their format.
     pub location: Option<Place>,
     /// If set, the paths are MDS directories to open with these options.
     pub mds: Option<&'a Bound<'py, PyDict>>,
-    /// How URLs are reached: options by their names.
+    /// Options for accessing URLs, by name.
     pub storage: Option<BTreeMap<String, String>>,
 }
 
@@ -92,7 +92,7 @@ impl OpenArguments<'_, '_> {
         Ok(options)
     }
 
-    /// The options of files that a dict from [`OpenArguments::to_dict`] has.
+    /// The options for files in a dict from [`OpenArguments::to_dict`].
     ///
     /// # Errors
     /// `ValueError` for an unknown option.
@@ -153,7 +153,7 @@ impl OpenArguments<'_, '_> {
     }
 }
 
-/// The stores that are reached with these options.
+/// The stores that are accessed with these options.
 ///
 /// # Errors
 /// `ValueError` for a value that an option cannot have.

@@ -23,7 +23,7 @@ impl PythonRows for Arc<dyn Rows> {
     #[inline]
     fn sample(&self, position: u64) -> Result<StoredSample> {
         match Self::clone(self).locate(position)? {
-            // In place: `ds[i]["x"]` takes only as long as a few allocations.
+            // Find the row in place: `ds[i]["x"]` takes only as long as a few allocations.
             Located::Shards(rows, position) => Ok(StoredSample::Jinx(JinxSample::new(rows, position))),
             place => sample_at(place),
         }

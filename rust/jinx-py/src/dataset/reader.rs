@@ -30,7 +30,7 @@ pub struct Reader {
     lazy: bool,
     /// The options used to open the files, to open them again in another process.
     options: Py<PyDict>,
-    /// How Python composes a view with its own columns or of several datasets.
+    /// How Python builds a view that has columns of its own or is based on several datasets.
     definition: Option<Py<PyAny>>,
 }
 
@@ -105,10 +105,10 @@ impl Reader {
                 }
                 "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
-                // Set this before the indices, which refer to these rows.
+                // Set this before the indices, which refer to the new rows.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
                 "definition" => definition = Some(value.unbind()),
-                // How the new rows were opened, if not as these were.
+                // The options with which the new rows were opened, if different.
                 "options" => {
                     let all = options.bind(py).copy()?;
                     all.update(value.cast()?)?;
@@ -152,7 +152,7 @@ fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
     })
 }
 
-/// Little-endian u64 positions from bytes, or from a sequence of integers.
+/// Little-endian u64 positions, from bytes or from a sequence of integers.
 pub fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
     let positions: Vec<u64> = match indices.cast::<PyBytes>() {
         Ok(bytes) => bytes
@@ -259,7 +259,7 @@ impl Reader {
         Ok(SampleIterator::new(slf))
     }
 
-    /// Many samples at once, for the fetcher of torch.
+    /// Many samples at once, for torch's fetcher.
     fn __getitems__<'py>(
         &self,
         py: Python<'py>,
@@ -268,7 +268,7 @@ impl Reader {
         self.many(py, indices, None)
     }
 
-    /// Samples in the order asked for, with `columns` (or all) read and decoded.
+    /// Samples in the requested order, with `columns` (or all columns) read and decoded.
     #[pyo3(signature = (indices, columns = None))]
     fn take<'py>(
         &self,
@@ -303,17 +303,18 @@ impl Reader {
         self.view.rows.projection().columns.clone()
     }
 
-    /// Whether the view hides a column of its files, by selecting others or by what a saved view drops.
+    /// Whether the view hides a column of its files, because other columns are selected or because a saved view drops
+    /// it.
     fn _hides(&self, name: &str) -> bool {
         self.view.rows.hides(name)
     }
 
-    /// The Arrow schema of the samples as text, as a footer has it.
+    /// The Arrow schema of the samples as text, in the form that footers use.
     fn _schema_text(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.view.schema_text()).into_py_result()
     }
 
-    /// The columns of that schema, and what their values are for Python.
+    /// The columns of that schema, and the Python types of their values.
     fn _column_types(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
         py.detach(|| arrow_stream::column_types(&self.view)).into_py_result()
     }
@@ -358,7 +359,7 @@ impl Reader {
         self.view.rows.files().paths.iter().map(|path| path.as_os_str()).collect()
     }
 
-    /// (samples, id) of each file, to check that the same files are opened again.
+    /// (number of samples, id) of each file, to check that the same files are opened again.
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.view.rows.identities()).into_py_result()
     }
@@ -384,7 +385,7 @@ impl Reader {
         roots::all(py, &self.view)
     }
 
-    /// The files of `_roots` alone.
+    /// Only the files of `_roots`.
     fn _root_files(&self, py: Python<'_>) -> PyResult<Vec<RowsHandle>> {
         roots::files(py, &self.view)
     }
@@ -394,7 +395,7 @@ impl Reader {
         roots::own_columns(&self.view)
     }
 
-    /// The footer of a shard as JSON text, with the entries that its version has.
+    /// The footer of a shard as JSON text, with the entries of its format version.
     fn _footer(&self, py: Python<'_>, shard: usize) -> PyResult<String> {
         py.detach(|| self.view.rows.footer(shard)).into_py_result()
     }
@@ -411,12 +412,12 @@ impl Reader {
         py.detach(|| self.view.rows.column_names()).into_py_result()
     }
 
-    /// What the footers of all files say together; None if this is not a dataset of JINX files.
+    /// The combined facts from the footers of all files; None if this is not a dataset of JINX files.
     fn _facts(&self, py: Python<'_>) -> PyResult<Option<String>> {
         py.detach(|| self.view.rows.facts()).into_py_result()
     }
 
-    /// Takes what `_facts` has said of the same files, so that none is opened to know it.
+    /// Uses the result of `_facts` for the same files, so that no file has to be opened for these facts.
     fn _assume(&self, facts: &str) -> PyResult<()> {
         self.view.rows.assume(facts).into_py_result()
     }
@@ -458,7 +459,7 @@ impl Reader {
         measures::sizes(py, &self.view)
     }
 
-    /// Positions (over all shards) of at most `limit` samples that an expression selects; and for each of its `paths`,
+    /// Positions (over all shards) of at most `limit` samples that match an expression; and for each path in it,
     /// whether it was looked up and no sample has it. `kinds` are the kinds of their values in the files.
     #[pyo3(signature = (expression, paths, kinds, limit = None))]
     fn _filter(

@@ -22,7 +22,7 @@ pub fn all<'py>(py: Python<'py>, view: &Dataset) -> PyResult<Roots<'py>> {
     Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, own_columns(view)))
 }
 
-/// The files alone: the positions of a long view take time.
+/// Only the files: computing the positions of a long view takes time.
 pub fn files(py: Python<'_>, view: &Dataset) -> PyResult<Vec<RowsHandle>> {
     let roots = py.detach(|| Arc::clone(&view.rows).roots(Some(Vec::new()))).into_py_result()?;
     Ok(roots.rows.into_iter().map(RowsHandle).collect())

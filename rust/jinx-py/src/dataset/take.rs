@@ -60,7 +60,7 @@ fn take_together<'py>(
     for sample in &samples {
         sample.get().decode(py, &wanted, false)?;
     }
-    // Release results that are not final: then each is freed when its sample is built.
+    // Release results that are not final, so that each is freed when its sample is built.
     work.retain(|work| work.is_final());
     // Start from the end, because the threads start with the first tasks.
     py.detach(|| work.iter().rev().for_each(|work| work.run()));
@@ -87,12 +87,12 @@ pub fn prepare(
 ) -> PyResult<Vec<StoredSample>> {
     let samples = positions.iter().map(|position| rows.sample(*position));
     let mut samples: Vec<StoredSample> = samples.collect::<jinx_core::Result<_>>().into_py_result()?;
-    // Use file order, so that a cold disk is read sequentially.
+    // Read in file order, so that a cold disk is read sequentially.
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
     let wanted = wanted(columns);
     py.detach(|| rows.will_need(positions, &wanted, density));
-    // Release the GIL once for each part.
+    // Release the GIL once per part.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
     let mut work = Vec::new();
     for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {

@@ -104,7 +104,7 @@ impl Unescaped {
 /// `is_ascii` must be false if a byte is above 127.
 #[inline]
 unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
-    // Python shares one object for each string of up to one character.
+    // For strings of up to one character, Python has shared objects.
     let text = if is_ascii && bytes.len() > 1 {
         // SAFETY: guaranteed by the caller.
         unsafe { ascii_text(py, bytes) }?
@@ -125,8 +125,8 @@ unsafe fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, Py
 
     debug_assert!(bytes.is_ascii());
     let length = ffi::Py_ssize_t::try_from(bytes.len()).ok()?;
-    // SAFETY: the new object is compact with one byte for each character, its memory holds `length` characters, there
-    // is no other reference to it yet, and the caller guarantees that the bytes are ASCII.
+    // SAFETY: the new object is compact with one byte per character; its memory holds `length` characters; there is no
+    // other reference to it yet; and the caller guarantees that the bytes are ASCII.
     unsafe {
         let object = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(length, 127)).ok()?;
         let memory = ffi::PyUnicode_DATA(object.as_ptr()).cast::<u8>();

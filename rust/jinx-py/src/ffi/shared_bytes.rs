@@ -1,6 +1,6 @@
 //! Memory that Python reads without a copy, such as a mapped column.
 
-// The only `unsafe` of this module: a pointer to the bytes for as long as the buffer is used.
+// The only `unsafe` code in this module: a pointer to the bytes, valid while the buffer is used.
 #![allow(unsafe_code)]
 
 use bytes::Bytes;
@@ -19,7 +19,7 @@ impl SharedBytes {
         self.0.len()
     }
 
-    #[allow(clippy::needless_pass_by_value)] // the signature that pyo3 needs
+    #[allow(clippy::needless_pass_by_value)] // pyo3 requires this signature
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = &slf.get().0;
         let length = isize::try_from(bytes.len()).map_err(|_| PyBufferError::new_err("too many bytes"))?;

@@ -104,7 +104,7 @@ impl UninitBytes {
             }
         }
         let mut finish = Finish(&self.state, FAILED);
-        // SAFETY: the object owns `length` bytes at this address, and the state admits only one thread.
+        // SAFETY: the object owns `length` bytes at this address, and the state admits only one thread at a time.
         let memory = unsafe {
             std::slice::from_raw_parts_mut(self.memory.as_ptr().cast::<MaybeUninit<u8>>(), self.length)
         };

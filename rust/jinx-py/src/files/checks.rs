@@ -43,7 +43,7 @@ pub fn verify(
         limits.max_value_bytes = max;
     }
     if let Some(url) = url_of(&path) {
-        // What is compared must come from the store.
+        // Bypass the cache: the compared bytes must come from the store.
         let without_cache = BTreeMap::from([("cache".to_owned(), "off".to_owned())]);
         let store: Arc<dyn Store> = Arc::new(store_with(&without_cache)?);
         let options = OpenOptions { limits, store: Some(store), ..OpenOptions::default() };

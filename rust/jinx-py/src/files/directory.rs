@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A written value until Python publishes it or gives it up, whichever comes first.
+/// A written value, until Python publishes or discards it.
 struct Pending<T>(Mutex<Option<T>>);
 
 impl<T> Pending<T> {
@@ -55,7 +55,7 @@ impl NewDirectory {
         py.detach(|| writer.commit()).into_py_result()
     }
 
-    /// Removes the written files, unless they are published.
+    /// Removes the written files, unless they are already published.
     fn abort(&self, py: Python<'_>) {
         let writer = self.0.lock().take();
         py.detach(|| drop(writer));
@@ -85,7 +85,7 @@ impl NewFile {
         py.detach(|| file.commit()).map(drop).into_py_result()
     }
 
-    /// Removes what was written, unless it is published.
+    /// Removes the written file, unless it is already published.
     fn abort(&self, py: Python<'_>) {
         let file = self.0.lock().take();
         py.detach(|| drop(file));

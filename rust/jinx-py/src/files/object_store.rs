@@ -1,4 +1,4 @@
-//! Single objects of stores, for Python.
+//! Single objects in stores, for Python.
 
 use crate::dataset::open::store_with;
 use crate::errors::IntoPy;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// URL, size, tag and time of an object.
+/// URL, size, tag and modification time of an object.
 type State = (String, u64, String, f64);
 
 /// Reads and writes objects by their URLs. Calls wait without the GIL.
@@ -34,7 +34,7 @@ impl ObjectStore {
         py.detach(|| self.0.state(url)).into_py_result().map(state)
     }
 
-    /// All bytes, or those of a range, and the tag.
+    /// All bytes or a range of bytes, and the tag.
     #[pyo3(signature = (url, range = None, tag = None))]
     fn get<'py>(
         &self,
@@ -48,7 +48,8 @@ impl ObjectStore {
         Ok((PyBytes::new(py, &bytes), tag))
     }
 
-    /// Writes bytes whatever is there, if nothing is there, or if the object has the tag `expected`; returns the new tag.
+    /// Writes bytes unconditionally, only if there is no object, or only if the object has the tag `expected`; returns
+    /// the new tag.
     #[pyo3(signature = (url, data, absent = false, expected = None))]
     fn put(
         &self,

@@ -1,4 +1,4 @@
-//! The cache of objects on disk, and what was read from stores.
+//! The cache of objects on disk, and statistics about reads from stores.
 
 use crate::dataset::open::OpenArguments;
 use crate::errors::IntoPy;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// Statistics of what this process has read from stores, by name.
+/// Statistics about what this process has read from stores, by name.
 #[pyfunction]
 pub fn io_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let now = jinx_remote::statistics();
@@ -24,27 +24,27 @@ pub fn io_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(numbers)
 }
 
-/// The directory of the cache: the given one, or the usual one; None if it is turned off.
+/// The directory of the cache: the given or the default directory; None if the cache is turned off.
 #[pyfunction]
 #[pyo3(signature = (directory = None))]
 pub fn cache_directory(directory: Option<PathBuf>) -> Option<PathBuf> {
     directory.or_else(|| CachePlace::Default.directory())
 }
 
-/// The objects, chunks and bytes in a cache, and the most bytes that it may hold.
+/// The objects, chunks and bytes in a cache, and the maximum number of bytes.
 #[pyfunction]
 pub fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
     let found = py.detach(|| Cache::open(&directory, None)?.contents()).into_py_result()?;
     Ok((found.objects, found.chunks, found.bytes, found.limit))
 }
 
-/// Removes all that no process uses from a cache; returns the bytes that became free.
+/// Removes everything from a cache that no process uses; returns the number of freed bytes.
 #[pyfunction]
 pub fn cache_clear(py: Python<'_>, directory: PathBuf) -> PyResult<u64> {
     py.detach(|| Cache::open(&directory, None)?.clear()).into_py_result()
 }
 
-/// Copies a dataset of this machine to a URL, main files last. `options` are those of a reader.
+/// Copies a local dataset to a URL, main files last. `options` are those of a reader.
 #[pyfunction]
 pub fn upload(
     py: Python<'_>,

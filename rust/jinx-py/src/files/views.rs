@@ -28,20 +28,20 @@ pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
     Ok(footer_text(&shard))
 }
 
-/// Whether a directory holds saved views, as its manifest says.
+/// Whether a directory contains saved views, according to its manifest.
 #[pyfunction]
 pub fn is_view_directory(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     let manifest = py.detach(|| Manifest::read(&path)).into_py_result()?;
     Ok(manifest.is_some_and(|manifest| manifest.is_of_views()))
 }
 
-/// As `view_footer`, for the file of a view that is open.
+/// Like `view_footer`, for the file of an open view.
 #[pyfunction]
 pub fn open_view_footer(file: &Bound<'_, Reader>) -> PyResult<Option<String>> {
     with_view(file, |shard| Ok(footer_text(shard))).into_py_result()
 }
 
-/// Each file of a view by itself: one, or the shards of a directory.
+/// The files of a view as separate views: a single file, or the shards of a directory.
 #[pyfunction]
 pub fn view_files(py: Python<'_>, file: &Bound<'_, Reader>) -> PyResult<Vec<RowsHandle>> {
     let file = view_file(file).into_py_result()?;
@@ -60,8 +60,8 @@ pub fn view_line_offsets<'py>(
     Ok(PyBytes::new(py, &offsets))
 }
 
-/// Opens a base of a saved view from the first of `places` that has it, or from where the view says. `view` is the path
-/// of the view, and `file` its open file.
+/// Opens a base of a saved view from the first of `places` that has it, or from the place stored in the view. `view` is
+/// the path of the view, and `file` its open file.
 #[pyfunction]
 pub fn open_base(
     py: Python<'_>,
@@ -74,14 +74,15 @@ pub fn open_base(
     py.detach(|| opener.open(base, places.as_deref())).map(RowsHandle).into_py_result()
 }
 
-/// Where a base of a saved view is; a damaged base is found, too.
+/// The place where a base of a saved view was found, even if the base is damaged.
 #[pyfunction]
 pub fn find_base(py: Python<'_>, file: &Bound<'_, Reader>, view: PathBuf, base: usize) -> PyResult<OsString> {
     let opener = BaseOpener::new(view_file(file).into_py_result()?, view);
     py.detach(|| opener.find(base)).map(PathBuf::into_os_string).into_py_result()
 }
 
-/// Where the base of a view may be on this machine, in the order of search; `base` is its entry in the footer as JSON.
+/// The places where the base of a view may be on this machine, in search order; `base` is its entry in the footer as
+/// JSON.
 #[pyfunction]
 pub fn base_candidates(base: &str, view: PathBuf) -> PyResult<Vec<OsString>> {
     let base: Base = serde_json::from_str(base).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
@@ -119,8 +120,8 @@ fn footer_text(shard: &Shard) -> Option<String> {
     Some(footer.to_string())
 }
 
-/// Rewrites the places of bases of the view with this id. `places` is a JSON list of `[path, hint]`, of a URL, or of null
-/// for a base that stays where it is.
+/// Rewrites the paths of the bases of the view with this id. `places` is a JSON list of `[path, hint]`, of a URL, or of
+/// null for a base that stays where it is.
 #[pyfunction]
 pub fn view_set_paths(py: Python<'_>, path: PathBuf, id: &str, places: &str) -> PyResult<()> {
     let places: Vec<NewPlaces> =

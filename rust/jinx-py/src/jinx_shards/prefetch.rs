@@ -1,4 +1,4 @@
-//! Finds the values of a JINX row that can be prefetched, and the location of their bytes.
+//! Finds the values of a JINX row that can be prefetched, and the locations of their bytes.
 
 use crate::ffi::uninit_bytes::Container;
 use crate::jinx_shards::row::{Found, Row};
@@ -12,7 +12,7 @@ use jinx_format::key::{Chain, Kind};
 use jinx_format::read::stored::{EncodedValue, Location, Pointer};
 use std::sync::Arc;
 
-/// A value in the sidecar that is not read yet.
+/// A value in the sidecar that has not been read yet.
 pub struct JinxValue {
     dataset: Arc<ShardRows>,
     position: u64,

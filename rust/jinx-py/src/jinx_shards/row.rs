@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Compare names one by one for up to this many columns; use hashes for more.
 const FEW_COLUMNS: usize = 32;
-/// Allocate capacity for this many columns first.
+/// Initial capacity, in columns.
 const EXPECTED_COLUMNS: usize = 8;
 
 /// One column: the locations of its name and its value in the line.
@@ -38,7 +38,7 @@ pub struct Row {
     pub line: Vec<u8>,
     /// All columns, once the whole line is scanned.
     columns: OnceLock<Vec<RowColumn>>,
-    /// The columns before the point where the last lookup stopped.
+    /// The columns before the point where the last lookup stopped scanning.
     scanned: Mutex<Vec<RowColumn>>,
 }
 
@@ -71,7 +71,7 @@ impl Row {
     /// Looks up a column. Continues the scan where the last lookup stopped, and stops at the column.
     pub fn find(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
         let is_it = |column: &&RowColumn| column.raw_name(&self.line) == name.as_bytes();
-        // In old files the last of two equal names is valid, so they need a scan of the whole line.
+        // In old files, the last of several equal names is valid, so the whole line must be scanned.
         let stops_early = shard.rules() == FormatVersion::V1_1;
         if self.columns.get().is_none() && stops_early {
             let mut scanned = self.scanned();
@@ -128,7 +128,7 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
         members = Members::behind(line, last.value.1 as usize);
     }
     let keys = shard.known_keys(line);
-    // Known names are unique. So check for duplicates only after the first name that is not known.
+    // Known names are unique, so check for duplicates only after the first unknown name.
     let mut all_known = columns.is_empty();
     let mut unique = KeySet::default();
     if columns.capacity() == 0 {
@@ -143,7 +143,7 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
         };
         let chain = if is_marked { marked(&line[value.0 as usize..value.1 as usize]) } else { chain };
         all_known &= keys.is_some();
-        // A name without escapes is at the start of its key.
+        // A name without escapes is stored as it is at the start of its key.
         let place = match (&name, u32::try_from(name.len())) {
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
             _ => Name::Owned(name.as_ref().into()),

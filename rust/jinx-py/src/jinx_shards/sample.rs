@@ -55,7 +55,7 @@ impl JinxSample {
     }
 
     fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<ShardRow<'s>> {
-        // Opening the shard may wait, too.
+        // Opening the shard may also wait.
         let is_open = shards.is_open(self.position);
         let locate = || shards.locate(self.position);
         let (shard, i) = if is_open { locate() } else { py.detach(locate) }?;
@@ -205,7 +205,7 @@ impl StoredColumns for JinxSample {
         let Some(value) = value else { return Ok(None) };
         let node = shard.tree().member(name);
         let is_media = node.is_some_and(|node| node.media);
-        // A dict may have a name twice, which the scan of the row counts twice.
+        // The scan of the row would count a name that occurs twice in a dict twice, so this is only for lists.
         if value.chain.is_none() && !is_media && value.text.first() == Some(&b'[') {
             return Ok(Some(u64::from(value.elements)));
         }

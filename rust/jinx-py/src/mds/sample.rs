@@ -70,7 +70,7 @@ impl MdsSample {
             Some(open) => open,
             None => py.detach(|| directory.shard(shard)).into_py_result()?,
         };
-        // Reading a mapped head takes a few words. Release the GIL for anything that may take longer.
+        // Reading the head of a mapped row takes a few words. Release the GIL for anything that may take longer.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
         let _ = self.row.set(ShardRow::of(&row));
@@ -143,7 +143,7 @@ impl StoredColumns for MdsSample {
         decoders: &Decoders,
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
-        // If the sample is decompressed as one piece, all columns are pending.
+        // If the sample is decompressed as a whole, all columns are pending.
         let all_pending = matches!(self.prefetch, Prefetch::Row(_));
         if all_pending && !pending {
             return Ok(());
@@ -177,7 +177,8 @@ impl StoredColumns for MdsSample {
         row.emit_column(column, &mut sink).map(|()| true)
     }
 
-    /// The caller may have drawn on an image. If it still equals the stored one, it is written as its original file.
+    /// The caller may have changed an image in place. If it still equals the stored one, it is written as its original
+    /// file.
     fn is_unchanged(
         &self,
         py: Python<'_>,
@@ -221,7 +222,7 @@ impl StoredColumns for MdsSample {
         })
     }
 
-    /// The decompressed bytes of a sample are as large as its values.
+    /// True if this holds the decompressed bytes of a sample, which take as much memory as its values.
     fn keeps_copy(&self) -> bool {
         self.row.get().is_some_and(ShardRow::has_copy)
     }

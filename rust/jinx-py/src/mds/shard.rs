@@ -41,7 +41,8 @@ impl MdsShard {
         i: i64,
         read: impl Fn(&Arc<Shard>, u64) -> Result<T> + Sync,
     ) -> PyResult<T> {
-        // Lock only with the GIL held. A process that is forked while another thread holds the lock would wait forever.
+        // Lock only while holding the GIL: a process that is forked while another thread holds the lock would wait
+        // forever.
         let open_before = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = py.detach(|| -> Result<_> {
             let (open, is_new) = self.current(open_before)?;

@@ -36,7 +36,7 @@ impl ShardRow {
         Some(Row::from_parts(shard, Arc::clone(&self.spans)))
     }
 
-    /// Whether this holds the bytes of a sample that was decompressed as one piece.
+    /// Whether this holds the decompressed bytes of a sample that was compressed as one piece.
     pub fn has_copy(&self) -> bool {
         self.spans.whole().is_some()
     }

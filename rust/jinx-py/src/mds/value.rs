@@ -161,7 +161,7 @@ pub fn array<'py>(
     start: usize,
     length: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // The head is short, and there is no other reference to the bytearray yet.
+    // The head is short, and nothing else has a reference to the bytearray yet.
     let end = start + to_usize(length, "an array").into_py_result()?;
     let head_end = end.min(start + 2 + 8 * 63);
     let head =

@@ -45,7 +45,7 @@ impl Pixels {
 }
 
 fn jpeg(data: &[u8], max_bytes: u64) -> Option<Pixels> {
-    // Leave truncated files to Pillow, which rejects them. This decoder returns a partly gray image.
+    // Leave truncated files to Pillow, which rejects them: this decoder would return a partly gray image.
     let end = data.iter().rposition(|byte| *byte != 0)?;
     if !data[..=end].ends_with(&[0xff, 0xd9]) {
         return None;

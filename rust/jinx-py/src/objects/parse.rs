@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum nesting of lists and dicts, including the outermost.
 const MAX_DEPTH: usize = 128;
-/// Capacity for elements and for text that is kept for the next parser.
+/// The capacity for elements and for text that is kept for the next parser.
 const KEPT_ITEMS: usize = 4096;
 const KEPT_BYTES: usize = 1 << 16;
 /// Integers with more digits may not fit into 64 bits.
@@ -32,13 +32,14 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'p
     memory.items.clear();
     memory.items.shrink_to(KEPT_ITEMS);
     memory.unescaped.clear(KEPT_BYTES);
-    // Python code, such as a destructor, may have run and parsed something too. Drop its memory without the lock.
+    // Python code, such as a destructor, may have run and also parsed something. Drop its memory after releasing the
+    // lock.
     let others = kept().replace(memory);
     drop(others);
     value
 }
 
-/// Memory that a parser leaves for the next one. A parser takes it out, so no lock is held while Python code runs.
+/// Memory that a parser passes on to the next one. A parser takes it out, so no lock is held while Python code runs.
 #[derive(Default)]
 struct Memory {
     names: Names,

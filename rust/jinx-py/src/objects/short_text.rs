@@ -3,7 +3,7 @@
 /// Maximum number of characters shown for one value.
 const MAX_CHARS: usize = 80;
 
-/// The beginning of a long text.
+/// The beginning of a text that is too long.
 pub fn short(text: &str) -> String {
     if text.chars().count() <= MAX_CHARS {
         return text.to_owned();

@@ -31,8 +31,8 @@ pub fn stored_blob<'py>(
     stored: &EncodedValue<'_>,
     payload: Payload,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // The length of a compressed value is in its first bytes. Read them without the GIL, unless the file is mapped and
-    // reading never waits.
+    // The first bytes of a compressed value contain its length. Read them without the GIL, unless the file is mapped,
+    // where reading never waits.
     let waits =
         stored.chain.codecs().next().is_some() && shard.sidecar().is_some_and(|side| !side.is_mapped());
     let length =
@@ -50,12 +50,12 @@ pub fn stored_blob<'py>(
     filled(py, payload, object)
 }
 
-/// The kind of object for the bytes of a payload. An array needs writable memory.
+/// The kind of object that holds the bytes of a payload. An array needs writable memory.
 pub fn container_of(payload: Payload) -> Container {
     if payload == Payload::Npy { Container::Bytearray } else { Container::Bytes }
 }
 
-/// Decodes a value from its bytes, which are in an object of the kind [`container_of`].
+/// Decodes a value from its bytes, which are in an object of the kind from [`container_of`].
 pub fn filled<'py>(
     py: Python<'py>,
     payload: Payload,
@@ -139,7 +139,7 @@ fn dtype_of<'py>(py: Python<'py>, descr: &str) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("dtype", (descr,))
 }
 
-/// `data` is the dtype string, a zero byte, and the bytes of the scalar.
+/// Decodes a numpy scalar; `data` is the dtype string, a zero byte, and the bytes of the scalar.
 fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let bad = || to_py(&Error::corrupt("a numpy scalar without its dtype"));
     let end = data.iter().position(|byte| *byte == 0).ok_or_else(bad)?;

@@ -9,16 +9,16 @@ use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Check which columns were used after every this many samples.
+/// The number of samples after which the used columns are checked again.
 const LOOK: usize = 8;
 /// Prefetch at most this many samples at once; half of them are started at a time.
 const WINDOW: usize = 16;
 /// Prefetch about this many bytes of media, and always at least one sample.
 const WINDOW_BYTES: usize = 8 << 20;
 
-/// The number of samples by which an order is judged as dense or not.
+/// The number of samples from which the density of an order is computed.
 const DENSITY_SAMPLES: usize = 4096;
-/// The density is found out again after this many samples.
+/// The number of samples after which the density is computed again.
 const SAME_DENSITY: usize = 1024;
 /// For fewer samples, larger pieces are not worthwhile.
 const FEW_SAMPLES: usize = 128;
@@ -28,12 +28,12 @@ const DENSE_GAP: u64 = 4;
 /// The prefetched samples of one iterator.
 #[derive(Default)]
 pub struct IterationPrefetch {
-    /// Number in the view, sample, bytes.
+    /// For each sample: its number in the view, the sample, and its bytes.
     window: VecDeque<(usize, StoredSample, usize)>,
-    /// Samples after the window. They are planned, but no thread reads their media yet.
+    /// The samples after the window. They are planned, but no thread reads their media yet.
     planned: VecDeque<(usize, StoredSample)>,
     names: Vec<String>,
-    /// Found out at this sample.
+    /// The density, and the sample at which it was computed.
     density: Option<(usize, Density)>,
     threads: Option<Threads>,
 }
@@ -92,7 +92,7 @@ impl IterationPrefetch {
     }
 }
 
-/// Whether the next samples are so close together that most of what lies between them is read too.
+/// Whether the next samples are so close together that most of the bytes between them are needed, too.
 pub(crate) fn density_at(view: &Dataset, start: usize) -> Density {
     let mut next: Vec<u64> = (start..view.len()).take(DENSITY_SAMPLES).map(|at| view.position(at)).collect();
     next.sort_unstable();
@@ -100,7 +100,7 @@ pub(crate) fn density_at(view: &Dataset, start: usize) -> Density {
     if close > next.len() / 2 && next.len() >= FEW_SAMPLES { Density::Dense } else { Density::Sparse }
 }
 
-/// Plans the samples of `range` that are not in `planned` yet. `planned` holds consecutive samples.
+/// Plans those samples of `range` that are not in `planned` yet. `planned` holds consecutive samples.
 fn plan(
     planned: &mut VecDeque<(usize, StoredSample)>,
     view: &Dataset,
@@ -114,7 +114,7 @@ fn plan(
     let start = planned.back().map_or(range.start, |(at, _)| at + 1);
     let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
     if start < range.end && view.positions.is_some() {
-        // Without positions, they are read in order, and stores read ahead.
+        // Without positions, samples are read in order, and stores read ahead.
         let positions: Vec<u64> = (start..range.end).map(|at| view.position(at)).collect();
         if !matches!(density, Some((at, _)) if (*at..*at + SAME_DENSITY).contains(&start)) {
             *density = Some((start, density_at(view, start)));

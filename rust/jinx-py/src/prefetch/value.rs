@@ -8,7 +8,7 @@ use jinx_core::io::UninitSlice;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the bytes of a value are, and the kind of object that holds them unchanged.
+/// The location of a value's bytes, and the kind of object that holds them unchanged.
 pub trait ValueSource: Send + Sync + 'static {
     fn container(&self) -> Container;
 
@@ -18,7 +18,7 @@ pub trait ValueSource: Send + Sync + 'static {
     /// Read errors.
     fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]>;
 
-    /// The maximum size of the array in bytes, for an image that is wanted as an array.
+    /// The maximum size of the array in bytes, if an image is requested as an array.
     fn pixel_limit(&self) -> Option<u64> {
         None
     }
@@ -28,7 +28,7 @@ pub trait ValueSource: Send + Sync + 'static {
 pub struct PendingValue<S> {
     pub source: S,
     object: UninitBytes,
-    /// The pixels of an image that is wanted as an array, once the object is filled.
+    /// The pixels of an image that is requested as an array, once the object is filled.
     pixels: Mutex<Option<Pixels>>,
     turn: Turn,
 }
@@ -52,7 +52,7 @@ impl<S: ValueSource> PendingValue<S> {
         self.object.object(py)
     }
 
-    /// Takes the pixels of a value that was read. `None` if they were not decoded here or are already taken.
+    /// Takes the pixels of a value that has been read. `None` if they were not decoded here or are already taken.
     pub fn take_pixels(&self) -> Option<Pixels> {
         self.pixels().take()
     }

@@ -31,14 +31,14 @@ pub trait Work: Send + Sync {
 
     fn turn(&self) -> &Turn;
 
-    /// Drops the work on a thread that may not have the GIL.
+    /// Drops the work on a thread that may not hold the GIL.
     fn let_go(self: Arc<Self>);
 }
 
 /// Tasks for the threads. A task is skipped once its sample is dropped.
 type Queue = Receiver<Weak<dyn Work>>;
 
-/// The queue that a task was sent to, for threads that wait for the task.
+/// The queue that a task was sent to, for threads that wait for that task.
 #[derive(Debug)]
 pub struct Turn {
     /// The process whose threads run the task.
@@ -86,7 +86,7 @@ fn do_wanted(work: &Weak<dyn Work>) {
     }
 }
 
-/// Threads that run the tasks they are sent. They end when the last copy of this handle is dropped.
+/// Threads that run the tasks sent to them. They end when the last copy of this handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Threads {
     sender: Sender<Weak<dyn Work>>,
@@ -122,21 +122,22 @@ impl Threads {
     pub fn shared() -> Self {
         static SHARED: Mutex<Option<Threads>> = Mutex::new(None);
         const NAME: &str = "jinx-shared";
-        // The lock is held only while the handle is copied. If the process is forked then, the child never unlocks it.
+        // Hold the lock only while copying the handle. If the process is forked meanwhile, the child never gets it.
         match SHARED.try_lock() {
             Ok(mut slot) => Self::named(&mut slot, NAME, helpers()).clone(),
             Err(_) => Self::start(NAME, helpers()),
         }
     }
 
-    /// The threads in `slot`, started if there are none in this process.
+    /// The threads in `slot`; starts them if this process has none.
     pub fn here(slot: &mut Option<Self>, count: usize) -> &Self {
         Self::named(slot, "jinx-read", count)
     }
 
     fn named<'s>(slot: &'s mut Option<Self>, name: &str, count: usize) -> &'s Self {
         if slot.as_ref().is_some_and(|threads| threads.process != std::process::id()) {
-            // These threads exist only in the parent process. One of their locks may have been held during the fork.
+            // These threads exist only in the parent process, and one of their locks may have been held during the
+            // fork.
             std::mem::forget(slot.take());
         }
         slot.get_or_insert_with(|| Self::start(name, count))

@@ -50,7 +50,7 @@ impl Decoded {
         let others = match self.others.get() {
             Some(others) => others,
             None => {
-                // Create the dict before `get_or_init` locks: creating an object may let another thread run.
+                // Create the dict before `get_or_init` locks, because creating an object may let another thread run.
                 let empty = PyDict::new(py).unbind();
                 self.others.get_or_init(|| empty)
             }

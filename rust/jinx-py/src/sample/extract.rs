@@ -123,8 +123,8 @@ fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
     sink.str(text)
 }
 
-/// Long values are not copied: the sink keeps their object. The object is exactly a `bytes`, never of a subclass that
-/// could run code when it is freed.
+/// Emits bytes without copying long values: the sink keeps a reference to their object. The object is exactly a
+/// `bytes`, never of a subclass that could run code when it is freed.
 fn emit_bytes(payload: Payload, bytes: &Bound<'_, PyBytes>, sink: &mut impl Sink) -> Result<()> {
     let data = bytes.as_bytes();
     if data.len() < SHARED_BYTES {
@@ -276,10 +276,10 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
     Ok(false)
 }
 
-/// The file that a range was last taken from: there are many in one file.
+/// The file of the last emitted range: consecutive ranges are often in the same file.
 static LAST_FILE: Mutex<Option<Arc<Source>>> = Mutex::new(None);
 
-/// Emits bytes of a file, which are read when they are written.
+/// Emits a range of bytes in a file; the bytes are read when they are written.
 fn emit_range(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
     let field = |name| value.getattr(name);
     let place = || -> PyResult<(PathBuf, u64, u64)> {
@@ -336,7 +336,7 @@ fn dtype_str(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
 fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     let py = tensor.py();
     let fail = |error: PyErr| Error::invalid(format!("this torch tensor cannot be stored: {error}"));
-    // Clone the tensor: `torch.save` would write the whole storage of a view.
+    // Clone the tensor, because `torch.save` would write the whole storage of a view.
     let copy = || tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone");
     let own = copy().map_err(fail)?;
     if !TENSOR.class.get(py).is_some_and(|class| own.get_type().is(class.bind(py))) {

@@ -75,7 +75,7 @@ impl LazyDict {
         py: Python<'py>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // A check for duplicate keys would make parsing of dicts one eighth slower.
+        // No check for duplicate keys, which would make parsing of dicts one eighth slower.
         self.value(py, name, false)
     }
 
@@ -112,7 +112,7 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
-            // Used later to check whether the column is unchanged.
+            // Keep it, to check later whether the column is unchanged.
             self.cache.keep(py, name, value.clone())?;
             return Ok(value);
         }
@@ -253,7 +253,7 @@ impl LazyDict {
         })
     }
 
-    /// Whether the stored columns hold as much memory as the decoded values.
+    /// Whether the stored columns take as much memory as the decoded values.
     pub fn keeps_copy(&self) -> bool {
         self.stored.as_ref().is_some_and(|stored| stored.keeps_copy())
     }

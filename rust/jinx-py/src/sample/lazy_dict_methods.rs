@@ -174,7 +174,7 @@ impl LazyDict {
         let py = slf.py();
         let values = PyDict::new(py);
         let copy = Bound::new(py, Self::of_dict(values.clone().unbind(), None))?;
-        // Register the copy before its values are copied: one of them may refer back to this sample.
+        // Register the copy before copying its values, because one of them may refer back to this sample.
         memo.set_item(slf.as_ptr().addr(), &copy)?;
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
         for (name, value) in slf.get().decoded(py)?.iter() {

@@ -23,8 +23,8 @@ pub trait StoredColumns: Send + Sync {
     /// Read errors.
     fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool>;
 
-    /// The value of a column, after its decoder if it has one. `None` if there is no such column. With `unique`, a
-    /// duplicate key in a nested dict is an error.
+    /// The value of a column, after its decoder (if any) was applied. `None` if there is no such column. With `unique`,
+    /// a duplicate key in a nested dict is an error.
     ///
     /// # Errors
     /// Read errors and errors of the decoder, with the location.
@@ -120,7 +120,7 @@ pub trait StoredColumns: Send + Sync {
         Err(no_line())
     }
 
-    /// Whether this object holds as much memory as the decoded values, as long as it exists.
+    /// Whether this object takes as much memory as the decoded values for as long as it exists.
     fn keeps_copy(&self) -> bool {
         false
     }

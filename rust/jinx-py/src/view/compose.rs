@@ -53,7 +53,8 @@ pub fn compose(
     Ok(RowsHandle(Arc::new(view)))
 }
 
-/// How lengths were counted (as JSON text) after columns of the samples were replaced; `None` if none is left.
+/// How lengths were counted (as JSON text), after columns of the samples were replaced; `None` if no counted lengths
+/// remain.
 #[pyfunction]
 pub fn lengths_after(lengths: &str, replaced: Vec<String>) -> PyResult<Option<String>> {
     let mut meta = Meta::of_lengths(lengths).into_py_result()?;
@@ -61,7 +62,7 @@ pub fn lengths_after(lengths: &str, replaced: Vec<String>) -> PyResult<Option<St
     Ok(meta.lengths().map(str::to_owned))
 }
 
-/// Opens a saved view on its bases. `file` is the file of the view.
+/// Opens a saved view with its bases. `file` is the file of the view.
 #[pyfunction]
 pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) -> PyResult<RowsHandle> {
     let wrong = |_| to_py(&Error::invalid("this is not a saved view"));

@@ -1,4 +1,4 @@
-//! Views for Python: columns that Python holds, and their samples.
+//! Views for Python: columns held by Python, and their samples.
 
 pub mod column_sample;
 pub mod compose;

@@ -1,4 +1,4 @@
-//! Columns that Python holds: lists, arrays, and functions of the samples.
+//! Columns held by Python: lists, arrays, and functions of the samples.
 
 use crate::errors::{IntoPy, from_py};
 use crate::objects::build::PyBuilder;
@@ -31,7 +31,7 @@ pub struct MemoryColumns {
 enum Values {
     /// Numbers; reading them runs no Python code.
     Numbers(ColumnData),
-    /// `column[i]` gives the value of sample `i`.
+    /// `column[i]` is the value of sample `i`.
     Python(Py<PyAny>),
 }
 
@@ -50,7 +50,7 @@ impl Values {
     fn tree(&self, i: u64) -> Result<Value> {
         match self {
             Self::Numbers(column) => column.value(i),
-            // A thread that waits for the result may block other threads, but must not hold the GIL.
+            // A thread that waits for the result may block others, so it must not hold the GIL.
             Self::Python(column) => Python::attach(|py| {
                 let value = column.bind(py).get_item(i).map_err(|error| from_py(py, error))?;
                 let mut tree = TreeBuilder::default();

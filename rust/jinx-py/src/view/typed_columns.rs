@@ -1,4 +1,4 @@
-//! The own columns of a view that its file will have as typed arrays.
+//! A view's own columns that its file stores as typed arrays.
 
 use crate::dataset::reader::Reader;
 use crate::errors::IntoPy;
@@ -28,7 +28,7 @@ pub fn typed_columns(py: Python<'_>, dataset: &Bound<'_, Reader>) -> PyResult<Ty
 
 fn typed_columns_of(view: &Dataset) -> Result<Vec<NewColumn>> {
     let mut typed = Vec::new();
-    // A view without samples tells its columns by their Arrow schema.
+    // A view without samples lists its columns in its Arrow schema.
     let names = if view.is_empty() { Vec::new() } else { view.rows.own_names() };
     for name in names.into_iter().filter(|name| view.rows.projection().has(name)) {
         let column = view.rows.column(&[Some(name.clone())], ColumnKind::Value)?;

@@ -1,4 +1,4 @@
-//! Copies samples of a dataset as they are stored, and adds columns of the caller.
+//! Copies samples of a dataset as they are stored, and adds columns from the caller.
 
 use super::Writer;
 use crate::dataset::reader::{Reader, positions};
@@ -16,7 +16,7 @@ use jinx_pyo3::capsule::take_stream;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Columns of the caller, with one value for each copied sample.
+/// Columns from the caller, with one value for each copied sample.
 #[derive(Default)]
 struct OwnColumns {
     columns: Vec<(String, Vec<Value>)>,
@@ -139,9 +139,9 @@ pub fn inherit(
 pub struct Copied<'c, 'py> {
     /// Columns to leave out.
     pub hidden: &'c [String],
-    /// Columns of the caller, with one value for each sample.
+    /// Columns from the caller, with one value for each sample.
     pub own: Vec<(String, Bound<'py, PyAny>)>,
-    /// An Arrow stream with more columns of the caller.
+    /// More columns from the caller, as an Arrow stream.
     pub table: Option<&'c Bound<'py, PyAny>>,
     /// Copy only the columns that views add to their files.
     pub own_only: bool,

@@ -36,7 +36,8 @@ impl Samples for ReorderedRows<'_> {
     }
 }
 
-/// The files that the samples of a view lie in, and where they are in them; the view itself if it adds or hides columns.
+/// The files that contain the samples of a view, with the positions of the samples; the view itself if it adds or hides
+/// columns.
 fn flattened(view: &Dataset) -> Result<Dataset> {
     if is_dataset(&view.rows) || !view.rows.own_names().is_empty() {
         return Ok(view.clone());
@@ -61,7 +62,8 @@ fn is_dataset(rows: &Arc<dyn Rows>) -> bool {
     Arc::clone(rows).into_any().is::<ShardRows>()
 }
 
-/// The JINX shards behind `rows`; `None` if there are others, or `rows` do not have exactly their columns.
+/// The JINX shards behind `rows`; `None` if there are files of other formats, or `rows` do not have exactly the columns
+/// of the shards.
 fn whole_shards(rows: &Arc<dyn Rows>) -> Result<Option<Vec<Arc<Shards>>>> {
     let any = Arc::clone(rows).into_any();
     if let Some(concat) = any.downcast_ref::<ConcatRows>() {
@@ -73,16 +75,16 @@ fn whole_shards(rows: &Arc<dyn Rows>) -> Result<Option<Vec<Arc<Shards>>>> {
     if is_whole { Ok(Some(vec![dataset.shards.get()?])) } else { Ok(None) }
 }
 
-/// The shards that have samples.
+/// The shards that contain samples.
 fn with_samples(shards: &[Arc<Shards>]) -> Result<Vec<&Shard>> {
     let numbered = shards.iter().flat_map(|shards| (0..shards.count()).map(move |i| (shards, i)));
     let with_samples = numbered.filter(|(shards, i)| shards.samples(*i) > 0);
     with_samples.map(|(shards, i)| shards.shard(i)).collect()
 }
 
-/// Writes the samples of a view in an order; returns the size of the temporary files in bytes. `plan` holds the number
-/// of runs (None: one pass), the size of the output and the memory to use, both in bytes. `progress(done, total)`
-/// counts samples over all passes.
+/// Writes the samples of a view in the given order; returns the size of the temporary files in bytes. `plan` holds the
+/// number of runs (None: one pass), the size of the output and the memory to use, both in bytes. `progress(done,
+/// total)` counts samples over all passes.
 #[pyfunction]
 pub fn reorder(
     py: Python<'_>,

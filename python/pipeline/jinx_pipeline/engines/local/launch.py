@@ -12,10 +12,10 @@ from jinx_pipeline.engines.local.fork_server import ForkedProcess, ForkServer
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.worker.activity import Activity, shared_file
 
-# One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
-# `freed_memory` for how much.
+# Use one heap for all threads and for Arrow, because every heap keeps freed memory and many workers must fit into
+# memory. `freed_memory` sets how much a heap keeps.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-# Threads of a model that wait for each other do not take the cores from the threads that decode its next inputs.
+# Threads that wait inside a model must not occupy cores that could decode its next inputs.
 _PASSIVE_WAIT = {"OMP_WAIT_POLICY": "passive"}
 
 # The variables of a worker that libraries read when they are imported: numpy starts its threads then. The other one

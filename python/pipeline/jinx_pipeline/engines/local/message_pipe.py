@@ -9,7 +9,7 @@ import struct
 from typing import Any, Final
 
 _HEADER: Final = struct.Struct("!i")
-# Follows -1 in the header of a long message.
+# The length of a long message; it follows a -1 in the header.
 _LONG_HEADER: Final = struct.Struct("!Q")
 _MAX_SHORT: Final = 0x7FFFFFFF
 _READ_BYTES: Final = 1 << 18
@@ -80,7 +80,7 @@ class MessagePipe:
         messages: list[Any] = []
         while (bounds := self._first_message()) is not None:
             start, end = bounds
-            messages.append(pickle.loads(self._unread[start:end]))  # noqa: S301 - from a child process
+            messages.append(pickle.loads(self._unread[start:end]))  # noqa: S301 - comes from a child process
             del self._unread[:end]
         if has_ended and not messages:
             raise EOFError

@@ -1,4 +1,4 @@
-"""The driver's side of the probe, which runs operators in workers of this machine; a worker may die without harm."""
+"""The driver's part of the probe, which runs operators in local workers, so that a crash does no harm."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from jinx_pipeline.worker.memory import USABLE_SHARE, free_memory, memory_share
 from jinx_pipeline.worker.pandas_import import is_spared
 from jinx_pipeline.worker.probe_work import ProbeWork, read_findings
 
-# Time limits for one operator, including its packages and models, and for all operators of a pool.
+# Time limits for one operator, including its imports and models, and for all operators of a pool.
 _OPERATOR_SECONDS = 10.0
 _SECONDS = 60.0
 
@@ -69,7 +69,7 @@ def _memory(options: Options) -> int:
     return min(share, int(USABLE_SHARE * free_memory())) if options.engine == "ray" else share
 
 
-def _probe_pool(  # noqa: PLR0917 - one caller
+def _probe_pool(  # noqa: PLR0917 - has one caller
     workers: LocalWorkers, pool: str, recipe: Recipe, source: Source, memory: int | None, places: Sequence[int]
 ) -> Findings:
     """Measure operators in a worker; if it dies in one, measure the others in a new worker."""

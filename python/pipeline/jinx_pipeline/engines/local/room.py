@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from jinx_pipeline.operators.api.resources import Resources
 
-# The least memory of a worker, if other workers declare how much they need.
+# The minimum memory of a worker, if other workers declare how much they need.
 _LEAST_BYTES = 256_000_000
 # Tolerance for amounts such as 0.1, which floats cannot represent exactly.
 _ROUNDING = 1e-6
@@ -47,7 +47,7 @@ class Room:
         able = sorted(name for name, free in self._gpus.items() if free + _ROUNDING >= fraction)
         if count > len(able):
             return None
-        # The GPUs with the most free share, so that workers spread over all of them.
+        # Choose the GPUs with the largest free share, so that workers spread over all GPUs.
         chosen = tuple(sorted(able, key=lambda name: -self._gpus[name])[:count])
         for name in chosen:
             self._gpus[name] -= fraction
@@ -76,7 +76,7 @@ class Machine:
     memory: int
 
     def lacks(self, needs: Resources) -> str | None:
-        """A message about the resources of this machine, if they are less than these needs; None if they are enough."""
+        """If this machine's resources are less than these needs, a message about them; otherwise None."""
         if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
             return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
         return None
@@ -106,7 +106,8 @@ class Workforce:
         counts |= self._by_gpus()
         least = self._least_bytes()
         while sum(count * least[pool] for pool, count in counts.items()) > self.machine.memory:
-            # An estimate does not reduce a requested number of workers.
+            # If the number of workers was requested, only pools with declared memory are reduced: an estimate does not
+            # count.
             reducible = [
                 pool
                 for pool, count in counts.items()

@@ -24,16 +24,16 @@ from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
-# How long to wait for a killed process, which usually ends at once, and for all of them at the end of a run.
+# How long to wait for one killed process, which usually ends at once, and for all processes at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
-# How much of the log of workers is kept when it is shortened, at twice this size.
+# How much of the workers' log remains when it is shortened; this happens at twice this size.
 _LOG_BYTES = 10_000_000
 # The kept part begins with a whole line, unless the line at the cut is longer than this.
 _CUT_LINE_BYTES = 100_000
 
 
 class Kind(NamedTuple):
-    """The fixed properties of a process: only a run that needs the same ones can use it again."""
+    """The fixed properties of a process: only a run that needs the same properties can reuse it."""
 
     resources: Resources
     threads: int
@@ -53,7 +53,7 @@ class _Process:
     memory_limit: int | None
     kind: Kind
     is_ready: bool = False
-    # Pending answers for earlier runs, which are ignored.
+    # The number of outstanding answers for earlier runs; they will be ignored.
     late_answers: int = 0
     tasks: int = 0
     known_works: set[str] = field(default_factory=set[str])
@@ -65,7 +65,7 @@ class _Process:
 
 @dataclass
 class Reserve:
-    """Processes between two runs, and the room of all processes; the owner lends workers to several runs.
+    """Processes between two runs, and the resources of all processes; the owner lends workers to several runs.
 
     Attributes:
         room: GPUs and memory for all workers together.
@@ -111,14 +111,14 @@ class Reserve:
             process.process.wait(_REAP_SECONDS)
         except subprocess.TimeoutExpired:
             process.process.kill()
-        # The pipes are closed only now: closing them earlier would end the process, and its exit code would hide the
-        # real cause.
+        # Close the pipes only now: closing them earlier would end the process, and its exit code would hide the real
+        # cause.
         os.close(process.lifeline)
         self.reap()
         return process.process.returncode
 
     def reap(self) -> None:
-        """Return the room of processes that have ended."""
+        """Return the resources of processes that have ended."""
         for process in [process for process in self.ended if process.process.poll() is not None]:
             self.ended.remove(process)
             self.room.give_back(process.share)
@@ -172,7 +172,7 @@ class LocalWorkers:
         self._is_lent = is_lent
         self.may_lack_room = any(needs.gpus or needs.memory for needs in pools.values())
         self._memory_limits = memory_limits or {}
-        # The pools of workers that wait for room.
+        # The pool of each worker that waits for resources, by the name of the worker.
         self._waiting: dict[str, str] = {}
         self._threads = threads
         self._files = files
@@ -192,7 +192,7 @@ class LocalWorkers:
         return name
 
     def _start_waiting(self) -> None:
-        """Start waiting workers for which there is room now."""
+        """Start waiting workers for which there are free resources now."""
         for name, pool in list(self._waiting.items()):
             process = self._reserve.take(self._kind(pool))
             if process is None:
@@ -209,7 +209,7 @@ class LocalWorkers:
         return Kind(self._pools[pool], max(self._threads, int(self._pools[pool].cpus)), self._spare_pandas)
 
     def _renewed(self, name: str, pool: str, process: _Process) -> _Process:
-        """A process of an earlier run, which resets itself for this run."""
+        """A process from an earlier run, after it has reset itself for this run."""
         parts = process.process, process.pipe, process.lifeline, process.activity, process.share
         renewed = _Process(name, *parts, self._memory_limits.get(pool), process.kind)
         renewed.late_answers = process.late_answers + (not process.is_ready)
@@ -302,7 +302,7 @@ class LocalWorkers:
                     poll.register(process.pipe.requests, select.POLLOUT)
             ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
             for file, _ in ready:
-                with suppress(OSError):  # it has died; reading from it will show that
+                with suppress(OSError):  # the process has died; reading from its pipe will show that
                     by_file[file].pipe.flush()
             readable = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
             if readable or time.monotonic() >= until:
@@ -338,7 +338,7 @@ class LocalWorkers:
         return {name: process.process.pid for name, process in self._processes.items()}
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
-        with suppress(OSError):  # it has died; `events` reports it
+        with suppress(OSError):  # the process has died; `events` reports it
             process.pipe.send(message)
 
     def _remove_dead(self, process: _Process) -> Died:
@@ -377,7 +377,7 @@ class LocalWorkers:
             process.process.kill()
 
     def _enforce_row_seconds(self, process: _Process, now: float) -> None:
-        """Kill a worker that hangs; its lack of progress is the only sign."""
+        """Kill a worker that makes no progress, which is the only sign that it hangs."""
         step = process.activity.step()
         if step != process.step:
             process.step, process.step_since = step, now

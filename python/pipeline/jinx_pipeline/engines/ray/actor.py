@@ -71,7 +71,7 @@ class RayActor:
         """
         import socket
 
-        import ray  # pyright: ignore[reportMissingImports] - the extra `ray`
+        import ray  # pyright: ignore[reportMissingImports] - installed with the extra `ray`
 
         node, host = ray.get_runtime_context().get_node_id(), socket.gethostname()
         try:

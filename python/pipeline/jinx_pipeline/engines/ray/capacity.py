@@ -48,7 +48,7 @@ class Capacity(Mapping[str, int]):
         if now - self._asked_at < _ASK_SECONDS:
             return
         self._asked_at = now
-        # If nodes are lost, replacements of their workers wait for new nodes.
+        # If nodes are lost, the replacements of their workers wait for new nodes.
         self._counts = {pool: max(count, self._counts[pool]) for pool, count in self._count().items()}
 
     def _count(self) -> dict[str, int]:
@@ -59,17 +59,17 @@ class Capacity(Mapping[str, int]):
         nodes = [dict(node["Resources"]) for node in self._cluster.nodes()]
         for node in nodes:
             counts.update(self._fill_in_turns(node, with_gpu))
-        # One worker of each pool, so that no pool has to wait until workers of another are idle ...
+        # First one worker of each pool, so that no pool has to wait until workers of another are idle, ...
         for pool in without_gpu:
             needs = self._needs[pool]
             node = next((node for node in nodes if how_many(node, needs)), None)
             if node is not None:
                 counts[pool] += 1
                 node.update(left_over(node, needs, 1))
-        # ... and the remaining room is for the pool that has work first.
+        # ... then the remaining resources go to the pool that has work first.
         for pool in without_gpu:
             counts[pool] += sum(how_many(node, self._needs[pool]) for node in nodes)
-        # If there is no room, one worker is requested anyway: it starts when others are idle.
+        # If there are no free resources, request one worker anyway: it starts when others are idle.
         return {pool: (self._fixed if pool in without_gpu else None) or max(counts[pool], 1) for pool in self._needs}
 
     def _fill_in_turns(self, node: dict[str, float], pools: Sequence[str]) -> Counter[str]:

@@ -46,14 +46,14 @@ class Ray:
 
 @dataclass(frozen=True)
 class _ClusterState:
-    """The nodes of a cluster when it was last asked."""
+    """The state of a cluster's nodes when it was last queried."""
 
     nodes: list[dict[str, Any]]
     leaving: set[str]
 
 
 class RayCluster:
-    """A cluster that this process is connected to.
+    """A cluster to which this process is connected.
 
     Only the head of the cluster answers questions about nodes, which may take half a minute after it was restarted. So
     `nodes`, `is_alive` and `leaving` use the last answer, and `watched` asks regularly.
@@ -64,25 +64,25 @@ class RayCluster:
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask the cluster now; this blocks until its head answers."""
+        """Query the cluster now; this blocks until the head node answers."""
         alive = [node for node in self.ray.nodes() if node["Alive"]]
         self._state = _ClusterState(alive, self._draining())
 
     def _draining(self) -> set[str]:
         with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public function for this; Ray's own training library uses the same call. Not available over
+            # Ray has no public function for this, and its own training library uses the same call. Not available over
             # `ray://`.
             return set(self.ray._private.state.state.get_draining_nodes())
         return set()
 
     @contextmanager
     def watched(self) -> Generator["RayCluster"]:
-        """Ask the cluster twice a second in a background thread."""
+        """Query the cluster twice a second in a background thread."""
         ended = Event()
 
         def watch() -> None:
             while not ended.wait(_LOOK_SECONDS):
-                # If there is no answer, the last one stays in use.
+                # If the cluster does not answer, keep the last answer.
                 with suppress(Exception):
                     self.refresh()
 
@@ -95,7 +95,7 @@ class RayCluster:
             thread.join(_END_SECONDS)
 
     def nodes(self) -> list[dict[str, Any]]:
-        """The nodes that are alive, as Ray describes them."""
+        """The live nodes, as Ray describes them."""
         return self._state.nodes
 
     def is_alive(self, node_id: str) -> bool:
@@ -212,14 +212,14 @@ def connected(address: str) -> Generator[RayCluster]:
 
 
 def _refuse_other_cluster(ray: Any, address: str) -> None:
-    """Refuse an address that is not that of the connected cluster: a process can only be connected to one."""
+    """Refuse an address other than that of the connected cluster: a process can only be connected to one."""
     if address == "auto":
         return
     connected_to = str(ray.get_runtime_context().gcs_address)
     is_client = address.startswith("ray://")
     host, _, port = address.removeprefix("ray://").rpartition(":")
     known_host, _, known_port = connected_to.rpartition(":")
-    # `ray://` uses another port of the same machine.
+    # `ray://` uses another port on the same machine.
     same_port = ray.util.client.ray.is_connected() if is_client else port == known_port
     if same_port and _ip(ray, host) == _ip(ray, known_host):
         return
@@ -230,7 +230,7 @@ def _refuse_other_cluster(ray: Any, address: str) -> None:
 
 
 def _ip(ray: Any, host: str) -> str:
-    """The IP address of a host, to compare two names of the host."""
+    """The IP address of a host, to compare two names of hosts."""
     with suppress(OSError):
         address = socket.gethostbyname(host)
         return ray.util.get_node_ip_address() if address.startswith("127.") else address
@@ -265,6 +265,6 @@ def _refuse_unreachable(address: str) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """The last line of an error of Ray, which is the message; the lines before it are a traceback."""
+    """The last line of a Ray error, which is the message; the lines before it are a traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -20,7 +20,7 @@ from jinx_pipeline.worker.pandas_import import is_spared
 
 
 def ray_engine(options: Options, cluster: RayCluster, reserve: ActorReserve | None = None) -> Engine:
-    """An engine of actors on a Ray cluster; those of a reserve are used first and returned to it."""
+    """An engine of actors on a Ray cluster; actors of a reserve are used first and returned to it."""
     return _OnRay(options, cluster, reserve=reserve)
 
 
@@ -48,7 +48,7 @@ class _OnRay:
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
-        # URLs are not checked.
+        # URLs are not checked on the nodes.
         named = [path for path in (*paths, *files) if "://" not in path and url_of(path) is None]
         local_paths = [str(Path(path).absolute()) for path in named]
         check = node_check(directory.path, local_paths)

@@ -13,7 +13,7 @@ Check = Callable[[], str | None]
 
 
 def node_check(folder: Path, paths: list[str]) -> Check:
-    """A function that returns the problem of the node on which it runs; None if there is none.
+    """A function that returns what is wrong with the node on which it runs; None if nothing is.
 
     Args:
         folder: The directory of the run; a token is written there.
@@ -31,7 +31,7 @@ def _version_check() -> Check:
         import jinx._core
         import jinx_pipeline._kernels
 
-        # The module that a worker imports.
+        # Import the module that a worker imports.
         import jinx_pipeline.worker.task_runner  # pyright: ignore[reportUnusedImport]
 
         versions = {
@@ -66,7 +66,7 @@ def _version_check() -> Check:
 
 
 def _bucket_check(url: str, paths: list[str]) -> Check:
-    """As `_storage_check`, for a run directory in an object store; other paths must still be on every node."""
+    """Like `_storage_check`, for a run directory in an object store; other paths must still exist on every node."""
     token, token_url = secrets.token_hex(16), f"{url}/token"
     object_store().put(token_url, token.encode())
 

@@ -22,14 +22,15 @@ def needs_of(options: Options, resources: Resources) -> dict[str, float]:
     """
     requested = dict(options.ray_resources)
     if not resources.gpus:
-        # GPU resources would block GPUs of other pools, or keep these workers off nodes without a GPU.
+        # If these workers requested GPU resources, they would block GPUs of other pools, or could not use nodes without
+        # a GPU.
         requested = {name: amount for name, amount in requested.items() if not _is_of_gpu(name)}
     needs: dict[str, float] = {"CPU": max(options.threads, resources.cpus), **requested}
     memory = parse_size(options.memory) if options.memory is not None else resources.memory
     if memory:
         needs.setdefault("memory", memory)
     if resources.gpus:
-        # Ray can share one GPU, but assigns several only as a whole.
+        # Ray can share a single GPU, but assigns several GPUs only as a whole.
         needs.setdefault("GPU", resources.gpus if resources.gpus <= 1 else math.ceil(resources.gpus))
     return needs
 

@@ -1,4 +1,4 @@
-"""Values that are too large for a message of Ray are passed in a file of the working directory.
+"""Passes values that are too large for a Ray message in a file of the working directory.
 
 Ray would put them into the object stores of two nodes, which other programs may have filled. Storage that all nodes see
 is needed anyway.
@@ -42,7 +42,7 @@ def loaded_value(value: Any) -> Any:
     """The value in the file of a `SpilledValue`; any other value is returned as it is."""
     if not isinstance(value, SpilledValue):
         return value
-    return pickle.loads(fetched(value.path).read_bytes())  # noqa: S301 - made by this run
+    return pickle.loads(fetched(value.path).read_bytes())  # noqa: S301 - written by this run
 
 
 def take_value(value: Any) -> Any:

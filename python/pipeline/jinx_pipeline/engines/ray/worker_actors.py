@@ -26,11 +26,11 @@ _ASK_SECONDS = 0.5
 # A label of every Ray node.
 _NODE_LABEL = "ray.io/node-id"
 _NODE_IN_TEXT = re.compile(r"\bID: ([0-9a-f]{56})\b")
-# How long an unreachable worker may take to answer: it may be working on a block.
+# How long an unreachable worker may take to answer, because it may be busy with a block.
 _PROBE_SECONDS = 60.0
-# An unreachable node gets no new worker for this long, unless its state is known earlier.
+# An unreachable node gets no new workers for this long, unless its state is known earlier.
 _SUSPECT_SECONDS = 30.0
-# How long a node that is short of memory gets no new worker.
+# How long a node that is short of memory gets no new workers.
 _REST_SECONDS = 5.0
 # When the avoided nodes change, a worker that has waited for longer than this is requested again.
 _PATIENCE_SECONDS = 2.0
@@ -137,7 +137,7 @@ class RayWorkers:
         self._ray = cluster.ray
         self._check = check
         self._folder = folder
-        # A random token in file names: workers of a killed driver may still read its files.
+        # A random token in file names, because workers of a killed driver may still read its files.
         self._sender = secrets.token_hex(3)
         self._needs = needs
         self._threads = threads
@@ -200,7 +200,7 @@ class RayWorkers:
         return self._actor_class.options(**options).remote(threads=threads, sees_gpus=sees_gpus)
 
     def _avoided(self) -> frozenset[str]:
-        """The ids of nodes that get no worker now."""
+        """The ids of nodes that get no new workers for now."""
         now = time.monotonic()
         limited = (*self._suspects.items(), *self._resting.items())
         return frozenset(self._unfit | {node for node, until in limited if until > now})
@@ -217,7 +217,7 @@ class RayWorkers:
                 if avoided - actor.avoided or any(self._cluster.is_alive(node) for node in freed):
                     self._end(actor)
                     replacement = self._request_actor(actor.name, actor.pool)
-                    # An unstable node must not keep workers from starting on others.
+                    # An unstable node must not keep workers from starting on other nodes.
                     replacement.patience = min(2 * actor.patience, _PROBE_SECONDS)
                     self._actors[actor.name] = replacement
 
@@ -233,7 +233,7 @@ class RayWorkers:
         actor.calls[call] = request
 
     def _sent_source(self, source: Source) -> Any:
-        """The source, or if it is large, a file with it that all tasks share: it may have many paths."""
+        """The source, or if it is large, a file with it that all tasks share: a source may have many paths."""
         if len(source.parts) + len(source.base) <= _FEW_PATHS:
             return source
         if source not in self._sources:
@@ -250,7 +250,7 @@ class RayWorkers:
         actor = self._actors.get(worker)
         for request in actor.calls.values() if actor is not None else ():
             if request is not None and request.attempt == attempt:
-                with suppress(OSError):  # the driver then kills the worker
+                with suppress(OSError):  # if this fails, the driver kills the worker
                     stop_path(Path(request.path)).touch()
 
     def events(self, timeout: float) -> list[Event]:
@@ -266,7 +266,7 @@ class RayWorkers:
             answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
         events: list[Event] = []
         have_answered = set(answered)
-        # The calls are in the order in which the actor runs them: the actor died in the first call without a result.
+        # The calls are in the order in which the actor runs them: it died in the first call without a result.
         for call, actor in [(call, actor) for call, actor in by_call.items() if call in have_answered]:
             # An unreachable actor that answered again may just have replaced this one.
             if call in actor.calls and (actor in self._doubtful or self._actors.get(actor.name) is actor):
@@ -344,7 +344,7 @@ class RayWorkers:
         return Died(actor.name, Cause.NODE, f"not reachable: {what}")
 
     def _restore(self, actor: _Actor) -> list[Event]:
-        """Use an unreachable worker that has answered again in place of one that still waits for a node."""
+        """Use an unreachable worker that has answered again, instead of its replacement that still waits for a node."""
         self._doubtful.remove(actor)
         candidates = (other for other in self._actors.values() if other.pool == actor.pool and other.node is None)
         waiting = next(candidates, None)
@@ -361,7 +361,7 @@ class RayWorkers:
         if not isinstance(error, self._ray.exceptions.ActorDiedError):
             self._end(actor)
         elif actor.node is not None and not _is_node_failure(error):
-            self._suspects.pop(actor.node, None)  # only the worker has died
+            self._suspects.pop(actor.node, None)  # the node is alive; only the worker has died
         return []
 
     def _give_up_doubtful(self) -> None:
@@ -400,7 +400,7 @@ class RayWorkers:
         return Died(actor.name, cause, what, operator)
 
     def busy_with(self, worker: str) -> str:
-        """Empty: the activity on another machine is unknown."""
+        """Empty, because what a worker on another machine does is unknown."""
         del worker
         return ""
 

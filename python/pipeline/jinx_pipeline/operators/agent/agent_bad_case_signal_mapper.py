@@ -13,7 +13,7 @@ from jinx_pipeline.operators.api.registry import register
 
 _TOOLS: Final = "tool_message_error_pattern"
 _JUDGED: Final = ("llm_agent_analysis_eval_low", "llm_reply_quality_eval_low")
-# Facts of operators that let a model judge a dialog, with a `score` from 1 to 5.
+# The outputs of operators in which a model judges a dialog, with a `score` from 1 to 5.
 _JUDGEMENTS: Final = (
     "dialog_memory_consistency",
     "dialog_coreference",
@@ -36,7 +36,7 @@ class _Signal(NamedTuple):
 
 @register("agent_bad_case_signal_mapper", modality="text")
 class AgentBadCaseSignalMapper(MetadataMapper):
-    """Adds signals of a bad trace and a tier to `__dj__meta__`, from facts and statistics of earlier operators.
+    """Adds signals of a bad trace, and a tier, to `__dj__meta__`, based on facts and statistics from earlier operators.
 
     `agent_bad_case_signals` lists the `code`, `detail` and `weight` (`high` or `medium`) of each signal. The tier
     `agent_bad_case_tier` is `high_precision` for a signal of high weight, `watchlist` for a single signal or several of

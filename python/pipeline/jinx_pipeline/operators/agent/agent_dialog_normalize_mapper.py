@@ -83,7 +83,7 @@ class AgentDialogNormalizeMapper(Mapper):
         return (self.text_key, self.history_key, self.query_key, self.response_key, META)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        batch.column(self.messages_key)  # a column that does not exist is an error
+        batch.column(self.messages_key)  # raises an error if the column does not exist
         samples = batch.samples()
         dialogs = [self._dialog(sample) for sample in ctx.each(samples)]
         columns: dict[str, list[Any]] = {
@@ -152,7 +152,7 @@ class _Turns:
         self.is_compressed = False
 
     def add(self, message: Mapping[str, Any]) -> None:
-        """Add a message."""
+        """Add a message to the turns."""
         limits = self._limits
         for result in tool_results(message):
             shown = self._short(result_text(result.content), limits.history_tool_result_max_chars)
@@ -169,7 +169,7 @@ class _Turns:
             self.respond(text or _names(message))
 
     def respond(self, text: str, separator: str = "\n\n") -> None:
-        """Add to the response of the last turn."""
+        """Add text to the response of the last turn."""
         query, response = self.pairs.pop() if self.pairs else ("", "")
         longer = separator.join(filter(None, [response, text]))
         self.pairs.append((query, self._short(longer, self._limits.history_max_assistant_trace_chars)))
@@ -188,7 +188,7 @@ class _Turns:
 
 
 def _is_turn(message: Mapping[str, Any]) -> bool:
-    """Whether a message is more than results of tools."""
+    """Whether a message contains more than tool results."""
     return not tool_results(message) or (role_of(message) == "user" and bool(text_of(message.get("content"))))
 
 
@@ -209,7 +209,7 @@ def _reply(choices: Any) -> str:
     return ""
 
 
-# The name of a skill's directory, or an English name as a heading of the second level.
+# The name of a skill's directory, or an English name in a second-level heading.
 _SKILLS = re.compile(
     r"[/\\]([A-Za-z][\w-]{0,100})[/\\]SKILL\.md|^##[ \t]+([A-Za-z]\w*(?:\.\w+)?)[ \t]*$", re.ASCII | re.MULTILINE
 )

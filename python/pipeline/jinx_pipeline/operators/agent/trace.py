@@ -39,7 +39,7 @@ class ToolResult(NamedTuple):
 
 
 def messages_at(sample: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The messages in a column; none if it is missing.
+    """The messages in a column; empty if it is missing.
 
     Raises:
         TypeError: The value is not a list of dicts.
@@ -53,7 +53,7 @@ def messages_at(sample: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
 
 
 def role_of(message: Mapping[str, Any]) -> str:
-    """The role in lower case; a call or result that is an item of its own belongs to the assistant or the tool."""
+    """The role in lower case; a call or result that is a separate item belongs to the assistant or to the tool."""
     kinds = {"function_call": "assistant", "function_call_output": "tool"}
     return str(message.get("role") or kinds.get(str(message.get("type")), "")).lower()
 
@@ -125,7 +125,7 @@ def text_of(content: Any) -> str:
 
 
 def result_text(content: Any) -> str:
-    """The text of a tool result; a dict that is no content block becomes JSON."""
+    """The text of a tool result; a dict that is not a content block becomes JSON."""
     if isinstance(content, Mapping) and not isinstance(content.get("text"), str):  # pyright: ignore[reportUnknownMemberType]
         return json.dumps(content, ensure_ascii=False, default=str)
     if isinstance(content, list | tuple):

@@ -55,7 +55,7 @@ class UsageCounterMapper(MetadataMapper):
         }
 
     def _holders(self, sample: Mapping[str, Any]) -> Iterator[Any]:
-        """The dicts that may be or have a usage record."""
+        """The dicts that may be, or contain, a usage record."""
         yield sample.get(self.usage_key)
         yield sample.get(self.response_metadata_key)
         choices: Any = sample.get(self.choices_key)

@@ -1,4 +1,4 @@
-"""Operators whose results people give: the run writes tasks, ends, and goes on when they are answered."""
+"""Operators whose results people give: the run writes tasks, ends, and continues once they are answered."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class Form:
 
 @dataclass(frozen=True)
 class HumanAnswer:
-    """An answer about a sample.
+    """A person's answer about a sample.
 
     Attributes:
         by: Who gave it.
@@ -103,7 +103,7 @@ class Annotation(Operator, Edits):
 
     @property
     def digest(self) -> str:
-        # The place where people answer does not change the tasks.
+        # The service in which people answer does not change the tasks.
         parameters = self.parameters
         for name in ("label_studio", "label_config", "webhook"):
             parameters.pop(name)
@@ -124,7 +124,7 @@ class Annotation(Operator, Edits):
 
     def editor(self, keys: str) -> "AnswersEditor":
         editor = AnswersEditor(annotation=self, answers=Path(keys))
-        editor.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - only for this instance
+        editor.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - set for this instance only
         return editor
 
     def run(self, batch: Batch, ctx: Context) -> Batch:

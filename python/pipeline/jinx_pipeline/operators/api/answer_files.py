@@ -1,4 +1,4 @@
-"""Keeps the answers of services by the digest of their requests, as JSON lines in one file for each process.
+"""Stores the answers of services by the digest of their requests, as JSON lines, one file per process.
 
 A line is written as soon as the answer arrives, so a process that is killed loses none. A file has one writer and only
 grows, so that processes on several machines may share a directory. Readers find the complete lines of all files; the
@@ -23,16 +23,16 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The facts of a line that are found without parsing it; `AnswerFiles.put` writes them first.
+# The fields of a line that are found without parsing it; `AnswerFiles.put` writes them first.
 _HEAD: Final = re.compile(rb'\{"key":"([0-9a-f]{32})","tokens":\[(\d+),(\d+)\],"cost":([0-9.e+-]+),')
 _PLACE_BITS: Final = 44  # 16 TiB in each file
-# The number of places kept in a dict before they are sorted into arrays, which need a tenth of the memory.
+# The number of places kept in a dict before they are sorted into arrays, which take a tenth of the memory.
 _MAX_RECENT: Final = 50_000
 
 
 @dataclass
 class Spent:
-    """The cost of answers.
+    """The total cost of answers.
 
     Attributes:
         requests: The answers.
@@ -52,7 +52,7 @@ class Spent:
 
 
 class Kept(NamedTuple):
-    """An answer that was kept.
+    """An answer that was stored earlier.
 
     Attributes:
         answer: The answer of the service: the parsed body.
@@ -78,14 +78,14 @@ class AnswerFiles:
         self.spent = Spent()
         self._lock = Lock()
         self._paths: list[Path] = []
-        self._read_to: dict[str, tuple[int, int]] = {}  # by name: the number of the file, and where reading continues
+        self._read_to: dict[str, tuple[int, int]] = {}  # by name: the number of the file, and where to continue reading
         self._index = _Index()
-        self._own = -1  # the descriptor of the file of this process
+        self._own = -1  # the descriptor of this process's own file
         self._name = ""
         self._process = 0
 
     def get(self, key: bytes) -> Kept | None:
-        """The kept answer to the request with this digest, in the files as of the last `refresh`."""
+        """The stored answer to the request with this digest, as of the last `refresh`."""
         with self._lock:
             for place in self._index.places(key):
                 line = self._line(place)
@@ -95,12 +95,12 @@ class AnswerFiles:
                 try:
                     record = msgspec.json.decode(line)
                 except ValueError:
-                    continue  # a crash of the machine has damaged it
+                    continue  # a crash of the machine has damaged the line
                 return Kept(record.pop("answer", None), record)
         return None
 
     def put(self, key: bytes, answer: Any, tokens: tuple[int, int], cost: float, facts: dict[str, Any]) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Args:
             key: The digest of the request, 16 bytes.
@@ -123,7 +123,7 @@ class AnswerFiles:
             self.spent.add(sum(tokens), cost)
 
     def put_first(self, key: bytes, answer: Any, facts: dict[str, Any]) -> Any:
-        """Keep an answer without tokens, unless there is one; returns the one that is kept.
+        """Store an answer without tokens, unless there is one; returns the stored one.
 
         Processes that send the same request at the same moment so get the same answer.
 
@@ -176,7 +176,7 @@ class AnswerFiles:
             number = len(self._paths)
             self._paths.append(Path(entry.path))
         place = start
-        with open(entry.path, "rb") as file:  # noqa: PTH123 - a few, often
+        with open(entry.path, "rb") as file:  # noqa: PTH123 - few files, read often
             file.seek(start)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -195,12 +195,12 @@ class AnswerFiles:
 
 @lru_cache(maxsize=16)
 def files_of(folder: Path) -> AnswerFiles:
-    """The answers in a directory, shared by everything in this process that asks."""
+    """The answers in a directory, shared by everything in this process that sends requests."""
     return AnswerFiles(folder)
 
 
 def _write(file: int, line: bytes) -> None:
-    """Write a line; if it does not fit on the disk, nothing of it stays."""
+    """Write a line; if it does not fit on the disk, no part of it stays."""
     written = os.write(file, line)
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)

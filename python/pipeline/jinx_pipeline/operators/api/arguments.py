@@ -1,4 +1,4 @@
-"""Parameters in groups: mappings such as `image_text_matching_filter_args`, as composed operators take them."""
+"""Grouped parameters: mappings such as `image_text_matching_filter_args`, which composed operators accept."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
@@ -34,7 +34,7 @@ class Arguments(Converter):
 
 
 class ComposedOperator(Operator):
-    """An operator with groups of parameters, whose models are its own."""
+    """An operator with groups of parameters; the models in these are its own."""
 
     @property
     def models(self) -> dict[str, Model]:

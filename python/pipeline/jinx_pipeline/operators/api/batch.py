@@ -1,4 +1,4 @@
-"""The samples that an operator works on: texts as Arrow columns, lazy media, and columns that operators changed."""
+"""The samples that an operator processes: texts as Arrow columns, lazy media, and columns changed by operators."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, partial
@@ -83,7 +83,7 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({len(self)} samples, columns {', '.join(self.column_names)})"
 
-    # The contents of the batch.
+    # Methods for the contents of the batch.
 
     @property
     def ids(self) -> list[str]:
@@ -99,7 +99,7 @@ class Batch:
 
     @property
     def source(self) -> Any:
-        """The dataset or list that the batch was made from."""
+        """The dataset or list from which the batch was made."""
         return self._source.origin
 
     @property
@@ -114,7 +114,7 @@ class Batch:
         return dict(self._own)
 
     def column(self, path: str) -> list[Any]:
-        """The value of each sample at a role or path; None if it has none, a list for a path with `[*]`.
+        """The value of each sample at a role or path; None if it has none, and a list for a path with `[*]`.
 
         Raises:
             KeyError: The source has no such column.
@@ -163,7 +163,7 @@ class Batch:
         return pa.array([text for sample_texts in texts for text in sample_texts], pa.large_string())
 
     def with_texts_as(self, edited: Sequence[str | None] | pa.Array) -> dict[str, Any]:
-        """The changed columns if `flat_texts` are replaced by `edited`; empty if all texts are the same.
+        """The changed columns if `flat_texts` are replaced by `edited`; empty if no text differs.
 
         Args:
             edited: The same number of texts; None keeps a text.
@@ -210,7 +210,7 @@ class Batch:
         if key not in self._shared:
             steps = self.roles.steps(role)
             self._lacks(name := str(steps[0]))
-            # The first access reads all images of the batch, in parallel; only the places of audios and videos.
+            # The first access reads all images of the batch in parallel, but of audios and videos only their locations.
             read = self._values if role == "images" and name not in self._own else self._media_values
             values = cache(partial(read, (name,)))
             self._shared[key] = [
@@ -251,7 +251,7 @@ class Batch:
         return [ReadOnAccess(sample, columns) if columns else sample for sample, columns in pairs]
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """A value with an element for each sample (a list, an ndarray or an Arrow array) that several operators use.
+        """A value with one element per sample (a list, an ndarray or an Arrow array) that several operators share.
 
         It is made once, follows the samples through `take`, and is dropped when a column changes.
         """
@@ -301,7 +301,7 @@ class Batch:
         return changed
 
     def with_stats(self, stats: Mapping[str, pa.Array], digest: str) -> Self:
-        """The batch with more statistics.
+        """The batch with additional statistics.
 
         Args:
             stats: Arrow arrays with a value for each sample.
@@ -316,7 +316,7 @@ class Batch:
         return changed
 
     def with_ids(self, ids: Sequence[str]) -> Self:
-        """The batch with other ids."""
+        """The batch with different ids."""
         named = self.with_stats({}, "")
         named._ids = list(ids)
         return named
@@ -341,7 +341,7 @@ class Batch:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The concatenation of one or more batches, all over the same source."""
+        """The concatenation of one or more batches with the same source."""
         joined = parts[0]._like(np.concatenate([part.positions for part in parts]))
         joined._ids = [sample_id for part in parts for sample_id in part.ids]
         joined.is_open = any(part.is_open for part in parts)
@@ -370,7 +370,7 @@ class Batch:
         return samples
 
     def stats_column(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """The statistics of each sample as one dict: those of `stats`, and other ones of the source.
+        """The statistics of each sample as one dict: those in `stats`, and others from the source.
 
         Args:
             order: Names of statistics that come last, in this order, whether they are from `stats` or the source.
@@ -395,7 +395,7 @@ class Batch:
             for row in merged
         ]
 
-    # Private helpers.
+    # Private methods.
 
     def _like(self, positions: "npt.NDArray[np.int64]") -> Self:
         batch = type(self).__new__(type(self))
@@ -409,7 +409,7 @@ class Batch:
         return isinstance(values, list) and len(values) > 0 and all(value is REMOVED for value in values)
 
     def _lacks(self, name: str) -> bool:
-        """Whether no sample has a column.
+        """Whether no sample has this column.
 
         Raises:
             KeyError: No other sample has it either; or it is the column of a role, operators added it, and a sample
@@ -420,10 +420,10 @@ class Batch:
         names = self._source.names()
         role = next((role for role in ROLES if self.roles.column(role) == name), None)
         is_known = name in self._own or name in names
-        # The other samples of the batch must make no difference.
+        # The result must not depend on the other samples of the batch.
         if (not is_known and not self.is_open) or (role is not None and not self._is_whole(name)):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
-            # If columns depend on the sample, other samples of the batch prove nothing.
+            # If columns differ between samples, the batch cannot show which columns exist.
             there = "" if self.is_open else f"; there are: {', '.join(names)}"
             raise KeyError(f"no column {name!r}{there}{advice}")
         return not is_known
@@ -462,7 +462,7 @@ class Batch:
         return self._source.media_values(self.positions, name) if is_stored else self._values(steps)
 
     def _plain_text(self) -> pa.Array | None:
-        """The texts, if every sample has a single string as its text; None otherwise."""
+        """The texts, if every sample has a single string as its text; otherwise None."""
         if "plain_text" not in self._shared:
             steps = self.roles.steps("text")
             if None in steps or "texts" in self._shared:

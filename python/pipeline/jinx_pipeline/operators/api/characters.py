@@ -1,4 +1,4 @@
-"""The characters of a sample: what its images or videos are about, as operators name and look for them."""
+"""The characters of a sample: the people or figures in its images or videos, which operators name and look for."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,7 +10,7 @@ CHARACTERS: Final = "main_character_list"
 
 
 def characters_of(sample: Mapping[str, Any]) -> list[str]:
-    """The names of the characters of a sample, each once, from the column or from the facts about the sample.
+    """The names of a sample's characters, each once, from the column or from the facts about the sample.
 
     Raises:
         TypeError: They are not a list of strings.

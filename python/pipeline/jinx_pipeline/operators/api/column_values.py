@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def element(values: Callable[[], list[Any]], index: int) -> Any:
-    """An element of a list that is made when it is needed."""
+    """The element of a list that is created when it is needed."""
     return values()[index]
 
 

@@ -40,7 +40,7 @@ def forget_results() -> None:
 
 
 def _ignore(rows: int) -> None:
-    """The default of `Context.begins`: there is no time limit outside a run."""
+    """The default for `Context.begins`: outside a run, there is no time limit."""
 
 
 class Context:
@@ -73,15 +73,15 @@ class Context:
         self.threads = threads
         self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
         self._spool = spool
-        # Called with the number of rows of the work that begins; the number sets the time limit; 0 for no limit.
+        # Called when work begins, with its number of rows, which sets the time limit; 0 means no limit.
         self.begins: Callable[[int], None] = _ignore
         self.answers_dir = None if answers_dir is None else Path(answers_dir)
-        # What operators count, such as requests and tokens; the report shows it.
+        # What operators count, such as requests and tokens; the report shows these numbers.
         self.counts: Counter[str] = Counter()
         self._answers = Answers(self.answers_dir)
 
     def refuse_offline(self, url: str) -> None:
-        """Refuse requests where none may be sent; before each request to a service.
+        """Refuse a request where none may be sent; called before each request to a service.
 
         Args:
             url: The URL of the service.
@@ -90,7 +90,7 @@ class Context:
     def each(self, rows: Iterable[T]) -> Iterator[T]:
         """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""
         count = 0
-        for count, row in enumerate(rows, 1):  # noqa: B007 - it is used after the loop
+        for count, row in enumerate(rows, 1):  # noqa: B007 - used after the loop
             self.begins(1)
             yield row
         self.begins(count)
@@ -149,7 +149,7 @@ class Context:
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: N, load: Callable[[N, str], T]) -> T:
-        """The model `name`, which `load(name, device)` loads when this process first needs it.
+        """The model `name`, loaded by `load(name, device)` when this process first needs it.
 
         Args:
             name: A path or another name that `load` understands, or a `Model` of a parameter.
@@ -166,7 +166,7 @@ class Context:
                 _MODELS[key] = load(name, self.device)
             except Exception as error:
                 with suppress(AttributeError):  # an exception may not allow attributes
-                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - stops the run
+                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - this stops the run
                 error.add_note(f"{name} cannot be loaded")
                 raise
         return _MODELS[key]

@@ -51,7 +51,7 @@ class Filter(Operator):
         """The statistics by name: an array or list with a value for each sample, None for a sample without a value."""
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
-        """A mask of the samples to keep, bool of shape (n,).
+        """A mask of shape (n,), bool, of the samples to keep.
 
         Args:
             stats: The statistics of n samples.
@@ -60,7 +60,7 @@ class Filter(Operator):
         return np.logical_and.reduce(masks)
 
     def bound(self, name: str) -> tuple[float, float]:
-        """The smallest and the largest value of a statistic that is kept."""
+        """The smallest and largest value of a statistic that is kept."""
         low, high = self.bounds[name]
         return getattr(self, low), getattr(self, high)
 
@@ -73,7 +73,7 @@ class Filter(Operator):
         )
 
     def measure(self, batch: Batch, ctx: Context) -> Batch:
-        """The batch with this filter's statistics; known statistics are not computed again."""
+        """The batch with this filter's statistics; statistics that are already known are not computed again."""
         digest = self.stats_digest
         if all(batch.known_stats.get(name) == digest and name in batch.stats for name in self.stats):
             return batch
@@ -117,7 +117,7 @@ _TYPES = {
 
 
 def as_arrow(values: Any, kind: str) -> pa.Array:
-    """Statistics as an Arrow array of a kind, as `Filter.stats` names it."""
+    """Statistics as an Arrow array of a kind in `Filter.stats`."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return values.cast(_TYPES[kind]) if isinstance(values, pa.Array) else pa.array(values, _TYPES[kind])

@@ -1,4 +1,4 @@
-"""Filters of FFmpeg, which run in this process."""
+"""Filters of FFmpeg that run in this process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from jinx_pipeline.sample.media import MediaError
 
 
 def check_filter(operator: str, name: str | None) -> None:
-    """Refuse a name that no filter of FFmpeg has, or of a filter without one input and one output.
+    """Refuse a name that is not a filter of FFmpeg, or a filter without exactly one input and one output.
 
     Raises:
         ParameterError: There is no such filter.
@@ -25,7 +25,7 @@ def check_filter(operator: str, name: str | None) -> None:
 
 
 class FilterGraph:
-    """A chain of filters for the frames of one stream; it is made when the first frame arrives.
+    """A chain of filters for the frames of one stream, created when the first frame arrives.
 
     Args:
         filters: The names of the filters, each with its options.
@@ -36,7 +36,7 @@ class FilterGraph:
         self._graph: Any = None
 
     def filtered(self, frame: Any) -> Iterator[Any]:
-        """The frames that come out after a frame; after None, the rest.
+        """The frames that come out of the chain after a frame; after None, the remaining ones.
 
         Raises:
             MediaError: FFmpeg refuses the options or the frame.

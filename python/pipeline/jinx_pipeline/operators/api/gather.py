@@ -1,4 +1,4 @@
-"""Puts streams of a graph together, once all their rows are there."""
+"""Combines streams of a graph, once all their rows are available."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from jinx_pipeline.operators.api.operator import Operator
 
 
 class Gather(Operator):
-    """Puts streams together, one after another, as a mixture or under a condition.
+    """Combines streams: one after another, as a mixture, or under a condition.
 
     The reader of a graph makes it from flows with a weight and from nodes with `when`; it has no name in recipes.
 
@@ -30,7 +30,7 @@ class Gather(Operator):
         return self.at_least is not None or self.at_most is not None
 
     def passes(self, rows: int) -> bool:
-        """Whether the rows of the other streams pass.
+        """Whether the rows of the other streams are passed on.
 
         Args:
             rows: The rows of the stream that is counted.

@@ -1,4 +1,4 @@
-"""Keys that are partitioned by their hash."""
+"""Keys that are divided into partitions by their hash."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ class HashKeys(Exchanged):
 
     @property
     def extra_columns(self) -> list[str]:
-        """Other columns of samples with a key that a look needs."""
+        """Other columns of samples with a key that a task over a partition needs."""
         return []
 
     @property

@@ -31,7 +31,7 @@ def write_keys(file: IO[bytes], operator: "Exchanged", signatures: pa.Table, par
 
 
 def merge_keys(file: IO[bytes], operator: "Exchanged", files: KeyFiles, division: Division, edges: Any) -> None:
-    """Merge files into one file, with its partitions split as `division` says.
+    """Merge files into one file, with its partitions split according to `division`.
 
     Args:
         file: The file to write.
@@ -66,7 +66,7 @@ def edges_of(operator: "Exchanged", files: KeyFiles, division: Division) -> Any:
 def exchanged(
     operator: "Partitioned", tables: Sequence[pa.Table], other: Sequence[pa.Table], max_keys: int
 ) -> tuple[KeyFiles, KeyFiles, Division]:
-    """Write and merge keys in this process, as the tasks of a run do before the looks.
+    """Write and merge keys in this process, as the tasks of a run do before looking at partitions.
 
     Args:
         operator: The operator that the keys belong to.
@@ -102,13 +102,13 @@ def _in_memory(write: Any, *arguments: Any) -> bytes:
 
 
 def _joined(parts: Any) -> pa.Table:
-    """Sections of several files as one table, with positions counted from the first file on."""
+    """Sections of several files as one table, with positions counted from the first file."""
     tables: list[pa.Table] = []
     for start, keys in parts:
         if start and POSITION in keys.column_names:
             column = keys.column_names.index(POSITION)
             positions = keys.column(column).to_numpy() + np.uint32(start)
-            keys = keys.set_column(column, keys.schema.field(column), pa.array(positions))  # noqa: PLW2901 - with other positions
+            keys = keys.set_column(column, keys.schema.field(column), pa.array(positions))  # noqa: PLW2901 - new positions
         tables.append(keys)
     return pa.concat_tables(tables)
 

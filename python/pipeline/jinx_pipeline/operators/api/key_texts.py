@@ -50,7 +50,7 @@ def is_missing(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        # Not repr, which leaves out elements of large arrays.
+        # Not repr, which abbreviates large arrays.
         content = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
         return f"ndarray {value.dtype.str} {value.shape} {sha256(content).hexdigest()}"
     return f"{type(value).__name__} {value!r}"

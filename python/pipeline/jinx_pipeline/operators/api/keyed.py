@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Bounds = npt.NDArray[np.int64]
 
-# The memory of a task for each key: the key, its position, and their order.
+# The memory of a task per key: the key, its position, and the sort order.
 _BYTES_PER_KEY = 128
 
 
@@ -50,7 +50,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of all samples, and how tasks divide them.
+    """The keys of all samples, and how they are divided among tasks.
 
     Attributes:
         files: The key files, in the order of the samples.
@@ -201,7 +201,7 @@ class Partitioned(Exchanged):
         return None
 
     def bind(self, path: str) -> None:
-        """Name the other dataset, if `other_is_input`, once it is written."""
+        """If `other_is_input`, set the path of the other dataset, once it is written."""
         raise NotImplementedError(f"{self.name} names its other dataset itself: {path} is not needed")
 
     def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
@@ -234,7 +234,7 @@ class Partitioned(Exchanged):
             return self.apply(batch, self.decided(tables, folder, self.signatures_of_other(ctx)), ctx)
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
-        """Apply a decision to a batch that holds all samples."""
+        """Apply a decision to a batch that contains all samples."""
         del ctx
         return batch.take(decision.order.array())
 

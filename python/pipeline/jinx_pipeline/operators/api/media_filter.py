@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ListFilter(Filter):
-    """Keeps samples by statistics that are lists, such as a value for each medium.
+    """Keeps samples by statistics that are lists, such as one value for each medium.
 
     A sample with empty lists passes `all` and not `any`, like an empty list in Python.
 
@@ -60,7 +60,7 @@ class MediaFilter(ListFilter):
 def any_or_all_of(
     stats: Mapping[str, pa.Array], bounds: Mapping[str, tuple[float, float]], any_or_all: AnyOrAll
 ) -> "npt.NDArray[np.bool_]":
-    """A mask of the samples with at least one medium within all bounds, or only with such media.
+    """A mask of the samples of which any medium, or all media, are within all bounds.
 
     Args:
         stats: Lists with a value for each medium.

@@ -38,7 +38,7 @@ class MediaMapper(Mapper):
     save_dir: str | None = None
 
     batch_size = 4
-    pure = False  # encoders differ between versions of FFmpeg and Pillow
+    pure = False  # the encoders of FFmpeg and Pillow differ between versions
     role: ClassVar[Role] = "videos"
 
     @abstractmethod

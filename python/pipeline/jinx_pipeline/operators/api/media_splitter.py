@@ -59,7 +59,7 @@ class MediaSplitter(Splitter):
     clip_field: str | None = "clip"
 
     batch_size = 4
-    pure = False  # encoders differ between versions of FFmpeg
+    pure = False  # FFmpeg's encoders differ between versions
     role: ClassVar[Role] = "videos"
 
     @abstractmethod
@@ -68,12 +68,12 @@ class MediaSplitter(Splitter):
 
     @property
     def keeps_original(self) -> bool:
-        """Whether the sample with the whole media stays too, before its clips."""
+        """Whether the sample with the whole media also stays, before its clips."""
         return False
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return (self.role,)  # samples need no text
+        return (self.role,)  # a sample needs no text
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class MediaSplitter(Splitter):
 
 
 def _origin(source: str, role: Role, number: int, clip: Clip, parent: Any) -> dict[str, Any]:
-    """Where a clip comes from. If the medium is itself a clip, `parent` says where that comes from."""
+    """The origin of a clip. If the medium is itself a clip, `parent` says where that comes from."""
     if isinstance(parent, Mapping) and {"source", "start"} <= set(parent):  # pyright: ignore[reportUnknownArgumentType]
         start: float = parent["start"]  # pyright: ignore[reportUnknownVariableType]
         return {**parent, "start": round(start + clip.start, 6), "end": round(start + clip.stop, 6)}

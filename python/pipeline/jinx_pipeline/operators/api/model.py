@@ -1,4 +1,4 @@
-"""The models that operators load or call, as their parameters and a recipe's `models` name them."""
+"""The models that operators load or call, as described by their parameters and a recipe's `models`."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ ModelKind = Literal["transformers", "sentence-transformers", "onnx", "openai", "
 LOCAL_KINDS: Final = frozenset({"transformers", "sentence-transformers", "onnx"})
 """The kinds of models that a worker loads from files."""
 
-# The fields that not every kind has.
+# The fields that only some kinds of model have.
 _ONLY_FOR: Final[dict[str, frozenset[str]]] = {
     "revision": LOCAL_KINDS,
     "dtype": LOCAL_KINDS,
@@ -35,9 +35,9 @@ _ONLY_FOR: Final[dict[str, frozenset[str]]] = {
     "concurrency": frozenset({"openai", "serve"}),
     "options": frozenset({"openai"}),
 }
-# The fields that may change the result.
+# The fields that may affect the result.
 _IDENTITY: Final = ("kind", "path", "url", "model", "revision", "dtype", "autocast", "options")
-# Besides the weights: PyTorch, activations, and the samples of a batch.
+# Memory in addition to the weights: PyTorch, activations, and the samples of a batch.
 _WORKER_BYTES: Final = 1 << 30
 _LEAST_BYTES: Final = 2 << 30
 
@@ -141,12 +141,12 @@ class Model:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The fields that may change its results."""
+        """The fields that may change the model's results."""
         return {name: getattr(self, name) for name in _IDENTITY}
 
     @property
     def copy_key(self) -> str:
-        """Equal for models that share one copy in a process."""
+        """A key that is equal for models that share one copy in a process."""
         return json.dumps([self.identity, self.device, self.compile], sort_keys=True)
 
     @property
@@ -156,20 +156,20 @@ class Model:
 
     @property
     def stored_bytes(self) -> int:
-        """The size of its weights on this machine; 0 if they are not here."""
+        """The size of the model's weights on this machine; 0 if they are not here."""
         directory = self.directory
         return 0 if directory is None else sum(file.stat().st_size for file in weights_in(directory))
 
     @property
     def resources(self) -> Resources:
-        """The resources that a worker must have for it."""
+        """The resources that a worker needs for the model."""
         if self.kind not in LOCAL_KINDS:
             return Resources()
         gpus = 1 / self.per_gpu if self.per_gpu else float(self.device.startswith("cuda"))
         return Resources(gpus=gpus, memory=self._estimated_bytes() if self.memory is None else parse_size(self.memory))
 
     def _estimated_bytes(self) -> int:
-        """Enough for the weights, rounded up to a power of two, so that models of similar size share workers."""
+        """Memory for the weights, rounded up to a power of two, so that models of similar size share workers."""
         return max(1 << (self.stored_bytes + _WORKER_BYTES - 1).bit_length(), _LEAST_BYTES)
 
 
@@ -183,7 +183,7 @@ _LISTED: Final = f"; it has: {', '.join(MODEL_KEYS)}"
 
 @dataclass(frozen=True)
 class Kinds(Converter):
-    """The kinds of models that a parameter takes; the first one is the kind of a plain string.
+    """The kinds of models that a parameter accepts; a plain string is the first kind.
 
         hf_clip: Annotated[Model, Kinds("transformers")]
 
@@ -215,12 +215,12 @@ class Kinds(Converter):
 
 
 def takes_model(kind: Any) -> bool:
-    """Whether the type of a parameter is a model, or has one."""
+    """Whether the type of a parameter is a model, or contains one."""
     return any(isinstance(argument, Kinds) or takes_model(argument) for argument in get_args(kind))
 
 
 def weights_in(directory: Path) -> list[Path]:
-    """The files with the weights of a model: in `safetensors`, or else in other formats; or its only file."""
+    """The files with a model's weights: in `safetensors`, otherwise in other formats; or its only file."""
     if directory.is_file():
         return [directory]
     for suffixes in ({".safetensors"}, {".bin", ".pt", ".pth", ".onnx"}):
@@ -243,6 +243,6 @@ def _cached(name: str, revision: str | None) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(name, "config.json", revision=revision)
-    except (ImportError, ValueError):  # ValueError: a path, not a name
+    except (ImportError, ValueError):  # ValueError: it is a path, not a name
         return None
     return Path(found).parent if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""The base class of operators: typed parameters, the columns that it reads and writes, its needs, and its calls."""
+"""The base class of operators: typed parameters, columns that they read and write, resources, and calls."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from jinx_pipeline.sample.roles import Roles
 
 Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
 
-# While a model runs on a batch, the next ones of the same samples are prepared.
+# While a model runs on one batch, the next batches of the same samples are prepared.
 _BATCHES_AT_ONCE: Final = 4
 
 
@@ -77,13 +77,13 @@ class Operator(ABC):
             setattr(self, name, value)
         self.check()
 
-    def check(self) -> None:  # noqa: B027 - most have nothing to check
+    def check(self) -> None:  # noqa: B027 - most operators have nothing to check
         """Refuse parameters that do not fit together, without reading files; for subclasses.
 
         Raise `ParameterError`.
         """
 
-    def resolve(self) -> None:  # noqa: B027 - most name no file
+    def resolve(self) -> None:  # noqa: B027 - most operators name no files
         """Refuse missing or invalid files that the parameters name; for subclasses. Raise `ParameterError`.
 
         It is called before a run and before a plan, not when a recipe is read; each call checks again.
@@ -101,27 +101,27 @@ class Operator(ABC):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The roles (`text`, `images`, ...), columns and paths that it reads."""
+        """The roles (`text`, `images`, ...), columns and paths that the operator reads."""
         return _OF_MODALITY.get(self.modality, ())
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The roles and columns that it may change or add."""
+        """The roles and columns that the operator may change or add."""
         return ()
 
     @property
     def vector_columns(self) -> tuple[str, ...]:
-        """The columns among `writes` that hold vectors of float32 of one length, which a view stores as arrays."""
+        """The columns among `writes` that contain float32 vectors of equal length, which a view stores as arrays."""
         return ()
 
     @property
     def media_dirs(self) -> tuple[str, ...]:
-        """The directories in which it stores media that it makes, named after their content."""
+        """The directories in which the operator stores media that it makes, named after their content."""
         return ()
 
     @property
     def models(self) -> dict[str, Model]:
-        """The models that it uses, by the parameters that name them."""
+        """The models that the operator uses, by the parameters that name them."""
         return {name: value for name, value in self.parameters.items() if isinstance(value, Model)}
 
     @property
@@ -132,7 +132,7 @@ class Operator(ABC):
 
     @property
     def needed_files(self) -> list[NeededFile]:
-        """The models, word lists and other files that it reads: by default its models and `Path` parameters.
+        """The models, word lists and other files that the operator reads: by default its models and `Path` parameters.
 
         `plan` lists them, and a run does not start if one is missing.
         """
@@ -146,7 +146,7 @@ class Operator(ABC):
 
     @property
     def digested_files(self) -> list[str]:
-        """The files and directories whose content belongs to the digest: by default all that it reads."""
+        """The files and directories whose content belongs to the digest: by default, all that the operator reads."""
         return [file.path for file in self.needed_files]
 
     @property
@@ -171,7 +171,7 @@ class Operator(ABC):
         return self._digest_of({"parameters": parameters, "made": partial(kind, **parameters)})
 
     def request_tokens(self, batch: Batch, ctx: Context) -> list[int] | None:
-        """The estimated tokens of each request for a batch, without sending any; None if it cannot tell."""
+        """The estimated tokens of each request for a batch, without sending any; None if unknown."""
         del batch, ctx
         return None
 
@@ -181,13 +181,13 @@ class Operator(ABC):
         return None
 
     def request_price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """The price of tokens of requests and answers; None if it has no prices."""
+        """The price of tokens in requests and answers; None if unknown."""
         del tokens_in, tokens_out
         return None
 
     @abstractmethod
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """The output for a batch that holds all the data."""
+        """The output for a batch that contains all the data."""
 
     def __call__(
         self,

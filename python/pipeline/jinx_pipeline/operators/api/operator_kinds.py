@@ -241,7 +241,7 @@ class Grouper(Operator):
     def _lists(self, group: Batch) -> dict[str, list[Any]]:
         names = group.column_names
         if group.is_open:
-            # Columns of other groups would depend on which samples are looked at together.
+            # The columns of other groups would depend on which samples are processed together.
             samples = group.samples()
             names = [name for name in names if any(name in sample for sample in samples)]
         return {name: group.column(text_of((name,))) for name in names}
@@ -254,7 +254,7 @@ class Aggregator(Operator):
 
     @property
     def columns_made(self) -> tuple[str, ...] | None:
-        """The columns of the samples that it makes; None if unknown until it runs."""
+        """The columns of the samples that the aggregator makes; None if unknown until it runs."""
         return None
 
     @abstractmethod
@@ -276,7 +276,7 @@ class Aggregator(Operator):
 
 
 class FusedOp(Operator):
-    """Several operators that run on a batch one after another, and share the values that are read and decoded.
+    """Several operators that run on a batch one after another, and share values that were read and decoded.
 
     The batch is processed in parts of the smallest `rows_at_once` of the operators, so that few decoded media are in
     memory. Operators that need all data (deduplicators, selectors, groupers, aggregators) are refused.
@@ -339,13 +339,13 @@ class FusedOp(Operator):
         done: list[Batch] = []
         for part in batch.slices(size):
             for operator in self.operators:
-                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part after each operator
+                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part is replaced after each operator
             done.append(part.forgotten())
         return Batch.joined(done) if done else batch
 
 
 def _with_absent(batch: Batch, name: str, values: Any) -> Any:
-    """New values of a column, with `REMOVED` instead of None for samples that do not have it.
+    """New values of a column, with `REMOVED` instead of None for samples without the column.
 
     An operator sees such a sample as one whose value is None, because others in the batch have the column; whether they
     do must not change the sample.

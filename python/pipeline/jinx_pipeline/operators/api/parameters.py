@@ -69,7 +69,7 @@ ShareLimit: TypeAlias = Annotated[float, Range(0, 1, or_no_limit=True)]
 
 
 class ParameterError(ValueError):
-    """Raised when an operator does not have a parameter, or cannot use its value.
+    """Raised if an operator does not have a parameter, or cannot use its value.
 
     Attributes:
         operator: The operator's name.
@@ -272,5 +272,5 @@ def _default(field: "Field[Any]", operator: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def hints_of(cls: type[Any]) -> dict[str, Any]:
-    """The types of a dataclass's fields, with their ranges."""
+    """The types of a dataclass's fields, including their ranges."""
     return typing.get_type_hints(cls, include_extras=True)

@@ -1,4 +1,4 @@
-"""Operators by name: of this package, of installed packages, and of files that a user names."""
+"""Operators by name: from this package, from installed packages, and from files that a user names."""
 
 import sys
 from collections.abc import Callable
@@ -122,7 +122,7 @@ def _known() -> set[str]:
 
 
 def load_file(path: str | Path) -> list[str]:
-    """Run a Python file of the user, and return the names of the operators that it registers.
+    """Run a user's Python file, and return the names of the operators that it registers.
 
     Args:
         path: The file, or the URL of one, which is copied to the mirror of this node first.
@@ -145,7 +145,7 @@ def load_file(path: str | Path) -> list[str]:
 
 
 def module_of_file(file: Path, place: str | None = None) -> Any:
-    """The module of a Python file, imported once for each content of the file.
+    """The module in a Python file, imported once for each version of its content.
 
     Args:
         file: The file.
@@ -169,13 +169,13 @@ def module_of_file(file: Path, place: str | None = None) -> Any:
     except BaseException:
         _REGISTERED.update(before)
         raise
-    # Without the path, so that a recipe stays the same when its files are moved.
+    # Without the path, so that a recipe keeps its digest when its files are moved.
     module.__digested_name__ = f"{FILE_MODULES}{sha256(content).hexdigest()[:16]}"
     return module
 
 
 def forget_operators(is_gone: Callable[[str], bool]) -> None:
-    """Forget the operators of modules for which `is_gone` is true."""
+    """Forget the operators of modules for which `is_gone` returns true."""
     for name in [name for name, cls in _REGISTERED.items() if is_gone(cls.__module__)]:
         del _REGISTERED[name]
 
@@ -186,7 +186,7 @@ def _is_of_file(module: str, file: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _built_in() -> dict[str, str]:
-    """The modules of this package's operators by name: each is a file with the name of the operator."""
+    """The modules of this package's operators by name: each is a file with the operator's name."""
     api = Path(__file__).parent
     files = (
         file

@@ -1,4 +1,4 @@
-"""The resources that a worker must have for an operator, and the pool that follows from them."""
+"""The resources that a worker must have for an operator, and the resulting pool."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Asks models behind URLs, and keeps their answers, so that a repeated request costs nothing."""
+"""Asks models behind URLs, and stores their answers, so that a repeated request costs nothing."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from jinx_pipeline.operators.api.answer_files import files_of
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, BusyError, seconds_to_wait
 from jinx_pipeline.sample.http_client import HttpError, TooLargeError, post
 
-# A wrong key or a wrong address.
+# Statuses for a wrong key or a wrong URL.
 _REFUSALS: Final = frozenset({401, 403, 404})
 _MAX_BYTES: Final = 64 << 20
 
 
 class AnswerError(OSError):
-    """Raised when a service does not answer correctly."""
+    """Raised if a service does not answer correctly."""
 
 
 class NoServiceError(AnswerError):
@@ -40,7 +40,7 @@ class Answers:
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
-        """The JSON answer of a service to a request; an earlier answer to an equal request is used again.
+        """The JSON answer of a service to a request; the stored answer to an equal request is used again.
 
         Args:
             url: The URL of the service, such as `http://localhost:8000/v1/chat/completions`.

@@ -1,18 +1,18 @@
-"""Services that ask to wait: the error that pauses a stage, and the parsing of `Retry-After`."""
+"""Services that ask callers to wait: the error that pauses a stage, and the parsing of `Retry-After`."""
 
 import math
 from typing import Any, Final
 
 # HTTP status codes: too many requests, and service unavailable.
 BUSY_STATUSES: Final = frozenset({429, 503})
-# The shortest wait.
+# The minimum delay.
 PAUSE_SECONDS: Final = 0.5
 _DEFAULT_SECONDS: Final = 5.0
 _MAX_SECONDS: Final = 600.0
 
 
 class BusyError(Exception):
-    """Raised when a service asks to wait; the task is tried again later, without a strike for its rows.
+    """Raised if a service asks to wait; the task is tried again later, which does not count as a failure of its rows.
 
     Args:
         message: The service, and its message.
@@ -28,7 +28,7 @@ class BusyError(Exception):
 
 
 def seconds_to_wait(retry_after: Any) -> float:
-    """The seconds of `Retry-After`, from half a second to ten minutes; a few seconds if it is not a number."""
+    """The seconds in `Retry-After`, limited to half a second to ten minutes; a few seconds if it is not a number."""
     try:
         seconds = float(retry_after)
     except (TypeError, ValueError, OverflowError):

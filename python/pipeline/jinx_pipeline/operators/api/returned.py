@@ -33,7 +33,7 @@ def check_count(title: str, values: Any, count: int) -> None:
 
 
 def check_column(name: Any, values: Any, count: int) -> None:
-    """Refuse a column with a name that is not a string or has no UTF-8 form, or without a value for each sample.
+    """Refuse a column whose name is not a string or not valid UTF-8, or that lacks a value for any sample.
 
     Raises:
         ReturnedError: The number of values differs.
@@ -47,7 +47,7 @@ def check_column(name: Any, values: Any, count: int) -> None:
 
 
 def refuse_private(names: Iterable[str]) -> None:
-    """Refuse columns with the names of those that parts have for themselves.
+    """Refuse columns whose names are reserved for parts.
 
     Raises:
         ValueError: There is such a column.
@@ -85,7 +85,7 @@ def checked_positions(title: str, positions: Any, count: int, *, once: bool = Fa
     """
     try:
         array = np.asarray(positions)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # lists of different lengths
         array = np.empty((0, 0))
     if array.ndim != 1:
         what = "a nested list or array" if array.ndim else f"a {type(positions).__name__}"
@@ -95,7 +95,7 @@ def checked_positions(title: str, positions: Any, count: int, *, once: bool = Fa
     outside = array[(array < 0) | (array >= count)] if len(array) else array
     if len(outside):
         raise ReturnedError(f"{title} hold {outside[0]}; there are {count} samples, from 0 to {count - 1}")
-    array = array.astype(np.int64, copy=False)  # differences of unsigned integers have no sign
+    array = array.astype(np.int64, copy=False)  # signed, because differences of unsigned integers are not
     if once and not (np.diff(array) > 0).all():
         values, counts = np.unique(array, return_counts=True)
         if len(values) < len(array):

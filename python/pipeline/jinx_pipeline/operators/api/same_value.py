@@ -1,4 +1,4 @@
-"""Whether two values are stored in the same way."""
+"""Whether two values are stored in the same form."""
 
 import struct
 from typing import Any

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 # The column of the statistics that filters compute.
 STATS: Final = "__dj__stats__"
-# Own columns of parts that are saved views: the row of the pipeline's input; the sample's id if a splitter ran; and two
-# JSON lists: columns that the sample lacks but other samples have, and columns in which the sample has the value of the
-# input but other samples have another value.
+# Columns that parts add if they are saved views: the row in the pipeline's input; the sample's id, if a splitter ran;
+# and two JSON lists: the columns that this sample lacks but other samples have, and the columns whose value this sample
+# keeps from the input but other samples do not.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
 UNCHANGED: Final = "__jinx_unchanged__"
-# Columns of parts that no operator sees and no output has.
+# Columns of parts that operators do not see and outputs do not have.
 PRIVATE: Final = (ROW, ID, ABSENT, UNCHANGED)
 
-# Indexed numbers of datasets with more samples would take too much memory in a worker.
+# With more samples than this, the indexed numbers would take too much memory in a worker.
 _MAX_NUMBERS = 16_000_000
 
 
@@ -58,7 +58,7 @@ class Source(Protocol):
         ...
 
     def media_values(self, positions: "Positions", name: str, *, exact: bool = False) -> list[Any]:
-        """Like `values`, but large bytes may be a `StoredRange`, of which readers take what they need.
+        """Like `values`, but large bytes may be a `StoredRange`, of which readers take only what they need.
 
         Args:
             positions: The samples.
@@ -68,7 +68,7 @@ class Source(Protocol):
         ...
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
-        """The strings at a path without `[*]`; None if there are other values, or `values` is as fast."""
+        """The strings at a path without `[*]`; None if there are other values, or if `values` is as fast."""
         ...
 
     def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
@@ -87,7 +87,7 @@ def source_of(origin: Any) -> Source:
     if isinstance(origin, Sequence) and not isinstance(origin, str | bytes):
         return ListSource(origin)
     if hasattr(origin, "take") and hasattr(origin, "column_names") and hasattr(origin, "select"):
-        return DatasetSource(origin)  # pyright: ignore[reportArgumentType] - or what has its methods
+        return DatasetSource(origin)  # pyright: ignore[reportArgumentType] - or an object with its methods
     raise TypeError(f"samples are a jinx dataset or a list of dicts, not {type(origin).__name__}")
 
 
@@ -105,13 +105,13 @@ def listed_columns(dataset: "jinx.Dataset", mark: str, positions: "Positions") -
 
 
 def without_private(dataset: "jinx.Dataset") -> "jinx.Dataset":
-    """A dataset of parts, as operators and outputs see it."""
+    """A dataset of parts, without the columns that operators and outputs must not see."""
     hidden = [name for name in PRIVATE if name in dataset.column_names]
     return dataset.drop_columns(hidden) if hidden else dataset
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The names of columns that operators have changed or added, each once: sorted, the statistics last.
+    """The names of columns that operators have changed or added: sorted, each once, the statistics last.
 
     The order of columns must not depend on which sample had a column first.
     """

@@ -15,7 +15,7 @@ from jinx_pipeline.sample.roles import Roles
 
 
 def run_alone(operator: Operator, samples: Any, roles: Roles, ctx: Context, *, keep_stats: bool, drop: bool) -> Any:
-    """See `Operator.__call__`."""
+    """A view of a jinx dataset to which the changed columns are added."""
     # The samples are processed in parts, so that not all media are in memory at once.
     runner = FusedOp(operators=[operator]) if operator.kind in FusedOp.LOCAL else operator
     method = runner.run if drop else runner.mark

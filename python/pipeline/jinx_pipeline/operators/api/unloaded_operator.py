@@ -9,7 +9,7 @@ from jinx_pipeline.operators.api.operator import Operator
 
 
 class UnloadedOperator(Operator):
-    """An operator of a file that has not been run: its name and unchecked parameters.
+    """An operator from a file that has not been run: its name and unchecked parameters.
 
     A plan treats it as a mapper that may change everything.
 
@@ -24,7 +24,7 @@ class UnloadedOperator(Operator):
 
     @classmethod
     def named(cls, name: str, given: Mapping[str, Any]) -> "UnloadedOperator":
-        """The operator that a recipe names."""
+        """The operator for a name in a recipe."""
         operator = cls(given=dict(given))
         operator.name = name  # pyright: ignore[reportAttributeAccessIssue] - only for this instance
         return operator
@@ -35,7 +35,7 @@ class UnloadedOperator(Operator):
 
     @property
     def digest(self) -> str:
-        """A placeholder for plans that are only shown, since the code is unknown."""
+        """A placeholder, for plans that are only shown: the code is unknown."""
         return f"{self.name}, not loaded"
 
     def run(self, batch: Batch, ctx: Context) -> Batch:

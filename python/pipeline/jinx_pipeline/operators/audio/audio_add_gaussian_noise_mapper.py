@@ -15,7 +15,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("audio_add_gaussian_noise_mapper", modality="audio")
 class AudioAddGaussianNoiseMapper(MediaMapper):
-    """Adds Gaussian noise of a random amplitude to each audio with some probability; the seed and the id decide.
+    """Adds Gaussian noise of random amplitude to each audio with some probability; depends on the seed and the id.
 
     The format, encoding and sample rate of a file stay; formats that soundfile cannot write become WAV.
 
@@ -54,6 +54,6 @@ class AudioAddGaussianNoiseMapper(MediaMapper):
         if soundfile.check_format(format_, subtype):
             try:
                 return MadeMedium(encoded(noisy, waveform.rate, format_, subtype), f".{format_.lower()}")
-            except soundfile.LibsndfileError:  # MPEG layer II is said to be written, and is not
+            except soundfile.LibsndfileError:  # MPEG layer II is listed as writable, but is not
                 pass
         return MadeMedium(encoded(noisy, waveform.rate, "WAV"), ".wav")

@@ -10,7 +10,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("audio_duration_filter", modality="audio")
 class AudioDurationFilter(MediaFilter):
-    """Keeps samples whose audios have a duration in a range, in seconds; only headers are decoded.
+    """Keeps samples whose audios have a duration within a range, in seconds; only headers are decoded.
 
         create("audio_duration_filter", min_duration=1, max_duration=30)
 

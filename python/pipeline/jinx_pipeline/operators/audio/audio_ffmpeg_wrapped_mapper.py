@@ -1,4 +1,4 @@
-"""Applies a filter of FFmpeg to audios: the operator `audio_ffmpeg_wrapped_mapper`."""
+"""Applies an FFmpeg filter to audios: the operator `audio_ffmpeg_wrapped_mapper`."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -14,7 +14,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
-# The encoder, format and suffix for the codec of a source; others become FLAC, without loss.
+# The encoder, format and suffix for each source codec; other codecs become FLAC, without loss.
 _WRITERS = {
     "aac": ("aac", "ipod", ".m4a"),
     "mp3": ("libmp3lame", "mp3", ".mp3"),
@@ -27,15 +27,15 @@ _WRITERS = {
     "pcm_u8": ("pcm_u8", "wav", ".wav"),
 }
 _OTHER = ("flac", "flac", ".flac")
-# Decoded samples of more than 16 bits become FLAC of 24; those of lossy codecs (`fltp`) of 16.
+# Sample formats of more than 16 bits, which become FLAC with 24 bits; those of lossy codecs (`fltp`) become 16 bits.
 _DEEP = {"s32", "s32p", "s64", "s64p", "flt", "dbl", "dblp"}
-# Sample formats of floats.
+# Floating-point sample formats.
 _FLOATS = {"flt", "dbl"}
 
 
 @register("audio_ffmpeg_wrapped_mapper", modality="audio")
 class AudioFFmpegWrappedMapper(MediaMapper):
-    """Applies one audio filter of FFmpeg to each audio; without a filter, audios stay untouched.
+    """Applies one FFmpeg audio filter to each audio; without a filter, audios stay unchanged.
 
         create("audio_ffmpeg_wrapped_mapper", filter_name="atrim", filter_kwargs={"end": 6})
 
@@ -78,7 +78,7 @@ def _filtered(av: Any, medium: Media, source: Any, graph: FilterGraph) -> MadeMe
     codec, format_, suffix = _WRITERS.get(stream.codec_context.name, _OTHER)
     if codec not in av.codecs_available:
         codec, format_, suffix = _OTHER
-    # Filters get times from the start on, as from FFmpeg's program: an MP3 begins with the delay of its encoder.
+    # Filters get times relative to the start, as in FFmpeg's program: an MP3 starts with its encoder's delay.
     zero = Fraction(source.start_time or 0, 1_000_000)
     out = BytesIO()
     with av.open(out, "w", format=format_, options={"fflags": "+bitexact"}) as target:

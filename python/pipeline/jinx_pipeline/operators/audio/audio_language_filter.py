@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @register("audio_language_filter", modality="audio")
 class AudioLanguageFilter(Filter):
-    """Keeps samples whose audios are spoken in given languages, which a model hears in their first 30 seconds.
+    """Keeps samples whose audios are spoken in given languages, which a model detects in the first 30 seconds.
 
         create("audio_language_filter", hf_asr_model="/models/whisper", languages=["en", "de"])
 

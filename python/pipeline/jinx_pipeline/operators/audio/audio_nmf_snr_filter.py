@@ -13,7 +13,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("audio_nmf_snr_filter", modality="audio")
 class AudioNMFSNRFilter(MediaFilter):
-    """Keeps samples whose audios have a signal-to-noise ratio in a range, in decibels.
+    """Keeps samples whose audios have a signal-to-noise ratio within a range, in decibels.
 
     The spectrogram of the mean of the channels is divided into two parts by non-negative matrix factorization (NMF);
     the ratio is that of their powers. It is an estimate: which part counts as noise depends on seeded random numbers.

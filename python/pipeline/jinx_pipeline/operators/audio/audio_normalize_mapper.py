@@ -1,4 +1,4 @@
-"""Brings audios to one sample rate, channel and level: the operator `audio_normalize_mapper`."""
+"""Converts audios to one sample rate, channel and level: the operator `audio_normalize_mapper`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("audio_normalize_mapper", modality="audio")
 class AudioNormalizeMapper(MediaMapper):
-    """Brings audios to one sample rate, one channel and one level.
+    """Converts audios to one sample rate, one channel and one level.
 
         create("audio_normalize_mapper", sample_rate=16_000, level=-23)
 

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("audio_size_filter", modality="audio")
 class AudioSizeFilter(MediaSizeFilter):
-    """Keeps samples whose audio files have a size, in bytes, in a range; no audio is read, except behind URLs.
+    """Keeps samples whose audio files have a size within a range, in bytes; no audio is read, except behind URLs.
 
         create("audio_size_filter", min_size="10KB", max_size="20MB")
 

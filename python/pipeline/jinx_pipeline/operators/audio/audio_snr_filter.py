@@ -10,14 +10,14 @@ from jinx_pipeline.operators.audio.silence import levels
 from jinx_pipeline.operators.audio.waveform import waveform_of
 from jinx_pipeline.sample.media import Media
 
-# Below the noise of 16 bits.
+# Quieter than the noise of 16-bit audio.
 _FLOOR = -100.0
 _QUIET, _LOUD = 5, 95
 
 
 @register("audio_snr_filter", modality="audio")
 class AudioSNRFilter(MediaFilter):
-    """Keeps samples whose audios have a signal-to-noise ratio in a range, in decibels, estimated from pauses.
+    """Keeps samples whose audios have a signal-to-noise ratio within a range, in decibels, estimated from pauses.
 
     The level is measured every 10 ms. The noise is the level of the quietest 5 %, such as pauses of speech, and the
     signal that of the loudest 5 %. Noise alone has about 2 dB. Where a sound has no pause, use `audio_nmf_snr_filter`.

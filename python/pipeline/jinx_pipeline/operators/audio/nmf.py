@@ -58,7 +58,7 @@ def _factors(matrix: "Floats", iterations: int) -> "tuple[Floats, Floats]":
 
 
 def _power(activation: "Floats", spectrum: "Floats") -> float:
-    """The mean square of the audio whose frames all have the same spectrum, with phase zero, of varying strength.
+    """The mean square of the audio whose frames share one spectrum with zero phase, and vary in strength.
 
     All frames are multiples of one; they are added where they overlap, and divided by the sum of the squared windows.
     """
@@ -73,6 +73,6 @@ def _power(activation: "Floats", spectrum: "Floats") -> float:
     tiny = np.finfo(np.float32).tiny
     audio = overlaps @ frame
     np.divide(audio, weights, out=audio, where=weights > tiny)
-    # Half a window at each end belongs to the padding.
+    # Half a window at each end is padding.
     inner = audio.reshape(-1)[_WINDOW // 2 :][: _HOP * (len(activation) - 1)]
     return float(np.mean(inner**2)) if len(inner) else 0.0

@@ -44,7 +44,7 @@ def loud_spans(
 
 
 def divided(frame_levels: "npt.NDArray[np.float64]", span: tuple[int, int], max_frames: int) -> list[tuple[int, int]]:
-    """A span in parts that are not longer than a limit, cut at their quietest frames.
+    """The parts of a span, none longer than a limit, cut at their quietest frames.
 
     Args:
         frame_levels: See `levels`.
@@ -54,7 +54,7 @@ def divided(frame_levels: "npt.NDArray[np.float64]", span: tuple[int, int], max_
     start, stop = span
     parts: list[tuple[int, int]] = []
     while stop - start > max_frames:
-        # In the second half, so that parts are not much shorter than the limit.
+        # Cut in the second half, so that parts are not much shorter than the limit.
         first = start + max(max_frames // 2, 1)
         cut = first + int(np.argmin(frame_levels[first : start + max_frames + 1]))
         parts.append((start, cut))

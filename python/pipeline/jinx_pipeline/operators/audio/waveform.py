@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_VALUES = 1 << 27
 """The number of samples, of all channels together, above which an audio is not decoded: 512 MiB."""
-# A decoded audio that is kept for other operators.
+# The maximum number of values of a decoded audio that is kept for other operators.
 _KEPT_VALUES = 1 << 24
 
 
@@ -44,7 +44,7 @@ class Waveform:
 
 
 def waveform_of(medium: Media, operator: str) -> Waveform:
-    """The decoded audio, which all callers share: copy it before you change it. A long one is decoded each time.
+    """The decoded audio; it is shared, so copy it before changing it. A long one is decoded each time.
 
     Args:
         medium: The audio.
@@ -160,7 +160,7 @@ def _with_either(
                 return second(av, file)
         except (av.FFmpegError, _NoAudioError):
             pass
-    reason = getattr(cause, "error_string", cause)  # the message names the address of our file object
+    reason = getattr(cause, "error_string", cause)  # the message contains the address of our file object
     raise MediaError(f"{medium!r} is not audio that soundfile or FFmpeg can read: {reason}") from cause
 
 
@@ -209,7 +209,7 @@ def _by_pyav(av: Any, file: BinaryIO) -> Waveform:
 
 def _stream(container: Any) -> Any:
     stream = next(iter(container.streams.audio), None)
-    # FFmpeg may not have the codec.
+    # FFmpeg may lack the codec.
     if stream is None or stream.codec_context is None or not stream.codec_context.sample_rate:
         raise _NoAudioError
     return stream

@@ -1,4 +1,4 @@
-"""Deduplicators that find pairs by partition; of each cluster that pairs connect, one sample stays."""
+"""Deduplicators that find pairs by partition; one sample stays of each cluster that pairs connect."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConnectedDeduplicator(Deduplicator, Partitioned):
-    """A deduplicator whose looks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
+    """A deduplicator whose tasks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
 
     @property
     def finds_firsts(self) -> bool:
@@ -33,7 +33,7 @@ class ConnectedDeduplicator(Deduplicator, Partitioned):
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
         tables = list(signatures)
         if tables:
-            # With a file of keys for each of many small tables, opening files would take most of the time.
+            # One file of keys for each of many small tables would spend most of the time on opening files.
             tables = [pa.concat_tables(tables)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             decision = self.decided(tables, folder)

@@ -59,7 +59,7 @@ class DecontaminateDeduplicator(Filter):
 
     @property
     def digested_files(self) -> list[str]:
-        return [path for path in self.evaluation_paths if Path(path).is_file()]  # `_digest_of` has all stamps
+        return [path for path in self.evaluation_paths if Path(path).is_file()]  # `_digest_of` covers the others
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         scheme = json.dumps([self.parameters, [stamp(path) for path in self.evaluation_paths]])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("document_deduplicator", modality="text")
 class DocumentDeduplicator(HashDeduplicator):
-    """Removes samples with the same text as an earlier sample; white space at both ends is ignored.
+    """Removes samples with the same text as an earlier sample, ignoring white space at both ends.
 
     A sample without text, or with white space alone, is never a duplicate.
 

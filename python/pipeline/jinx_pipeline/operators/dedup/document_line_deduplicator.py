@@ -113,7 +113,7 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
         return np.ascontiguousarray(hashes[:, 0])
 
     def _is_counted(self, lines: pa.Array) -> "npt.NDArray[np.bool_]":
-        """A mask of the lines that the parameters allow to remove."""
+        """A mask of the lines that the parameters allow to be removed."""
         stripped = _compute.utf8_trim_whitespace(lines)
         counted = _compute.greater_equal(_compute.utf8_length(stripped), self.min_line_length)
         for is_skipped, pattern in (

@@ -17,7 +17,7 @@ from jinx_pipeline.operators.dedup.without_text import without_text
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 from jinx_pipeline.operators.text.tokens import needed_tokenizer, numbered_tokens
 
-# The elements of the signature of a text without tokens.
+# Fills the signature of a text without tokens.
 _NO_TOKENS = np.iinfo(np.uint32).max
 
 

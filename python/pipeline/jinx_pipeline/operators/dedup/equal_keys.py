@@ -1,4 +1,4 @@
-"""Deduplicators for which samples are duplicates if one of their keys is equal."""
+"""Deduplicators for which samples are duplicates if any of their keys are equal."""
 
 from typing import ClassVar
 

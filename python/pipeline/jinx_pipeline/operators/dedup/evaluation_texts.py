@@ -1,4 +1,4 @@
-"""The texts of evaluation sets, and an index that finds texts that overlap with them."""
+"""The texts of evaluation sets, and an index that finds texts overlapping with them."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class _Finder(Protocol):
         ...
 
     def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
-        """The number of an overlapping text and the place, or -1 if there is none; shape (n, 2)."""
+        """The number of an overlapping text and the position, or -1 if there is none; shape (n, 2)."""
         ...
 
 
@@ -65,7 +65,7 @@ class EvaluationIndex:
             raise ValueError(f"{path}: no text at {', '.join(fields)}; name the fields in evaluation_fields")
 
     def find(self, texts: "pa.Array", threads: int | None) -> list[tuple[int, int]]:
-        """For each text, the number of an overlapping text and the place; -1 and -1 if there is none."""
+        """For each text, the number of an overlapping text and the position; -1 and -1 if there is none."""
         return [(number, place) for number, place in self._finder.find(texts, threads).tolist()]
 
 
@@ -93,7 +93,7 @@ def stamp(path: str) -> list[Any]:
     if not Path(path).exists():
         raise FileNotFoundError(f"{path}: no such evaluation set")
     if Path(path).is_dir() or path.endswith(".jinx"):
-        return [path, content_digest(jinx.open(path))]  # a view's base counts, too
+        return [path, content_digest(jinx.open(path))]  # the bases of a view count too
     return [path, *file_facts(path)]
 
 

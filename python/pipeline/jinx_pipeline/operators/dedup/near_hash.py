@@ -87,7 +87,7 @@ class NearHashDeduplicator(ConnectedDeduplicator):
         is_distinct = np.ones(len(hashes), np.bool_)
         is_distinct[1:] = hashes[1:] != hashes[:-1]
         starts = np.flatnonzero(is_distinct)
-        # The first sample with each hash.
+        # The first sample of each hash.
         least = np.minimum.reduceat(places, starts) if len(places) else places
         firsts = least_of_groups(near_groups(hashes[starts], self._masks()[kind], self.hamming_distance), least)
         if kind:

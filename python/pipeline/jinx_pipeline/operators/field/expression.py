@@ -25,7 +25,7 @@ _MAX_DEPTH = 50
 
 
 class ExpressionError(ValueError):
-    """Raised when an expression does not parse, or is not allowed in a condition."""
+    """Raised if an expression cannot be parsed, or is not allowed in a condition."""
 
 
 def parse(text: str) -> tuple[Test, tuple[str, ...]]:
@@ -51,7 +51,7 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     return _test(tree, paths, 0), tuple(paths)
 
 
-def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - a return for each kind of node
+def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - one return per kind of node
     if depth > _MAX_DEPTH:
         raise ExpressionError(f"the condition is nested more than {_MAX_DEPTH} deep")
     match node:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("specified_field_filter")
 class SpecifiedFieldFilter(ConditionFilter):
-    """Keeps samples whose value at a field is one of the given values; in a list, each element must be.
+    """Keeps samples whose value in a field is one of the given values; in a list, each element must be one.
 
     Without a field or without values all samples stay. A missing value is None. 1 and 1.0 are the same value; True and
     "1" are different values.

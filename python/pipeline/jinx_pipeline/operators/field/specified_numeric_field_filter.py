@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @register("specified_numeric_field_filter")
 class SpecifiedNumericFieldFilter(ConditionFilter):
-    """Keeps samples whose number at a field lies in a range; in a list, each number must.
+    """Keeps samples whose number in a field is within a range; in a list, each number must be.
 
     A string that holds a number counts as a number. Other values are not kept. Without a field all samples stay.
     Integers of any size are compared exactly.
@@ -53,7 +53,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
         least, largest = self.min_value, self.max_value
         if values.dtype.kind == "f":
-            # If an integer has no equal float, floats must not be compared with the float nearest to it.
+            # If an integer has no equal float, floats must be compared with the next float, not with the nearest.
             least, largest = _float_beside(least, math.inf), _float_beside(largest, -math.inf)
         else:
             # Integers are compared exactly.
@@ -74,7 +74,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
 
 
 def _number_in(text: str) -> float | None:
-    """The number that a text holds: exactly, if it is an integer. None if it holds none."""
+    """The number in a text; exact if it is an integer. None if it holds none."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
@@ -82,7 +82,7 @@ def _number_in(text: str) -> float | None:
 
 
 def _float_beside(number: float, towards: float) -> float:
-    """The float that equals a number; if none does, the next one in a direction."""
+    """The float that equals a number or, if none does, the next one in a direction."""
     try:
         nearest = float(number)
     except OverflowError:

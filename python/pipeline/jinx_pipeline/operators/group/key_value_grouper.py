@@ -60,7 +60,7 @@ def _groups(looks: Sequence[pa.Table], count: int) -> "Iterator[tuple[npt.NDArra
     """All positions in the order of their groups, with the first position of each group, in chunks."""
     for _, _, rows in by_range(looks, "first", count):
         firsts = rows.column("first").to_numpy()
-        # All samples of a group are in the same table, in order.
+        # All samples of a group are in the same table, in their order.
         order = np.argsort(firsts, kind="stable")
         yield rows.column("place").to_numpy()[order], firsts[order]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("naive_reverse_grouper")
 class NaiveReverseGrouper(Splitter):
-    """Makes a sample from each element of the lists that a grouper made; all columns are lists of the same length.
+    """Makes a sample from each element of lists that a grouper made; all columns are lists of the same length.
 
     A sample with empty lists gives no samples.
 

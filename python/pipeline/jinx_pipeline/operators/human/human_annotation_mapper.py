@@ -16,7 +16,7 @@ _FEWEST_CHOICES = 2
 
 @register("human_annotation_mapper")
 class HumanAnnotationMapper(Annotation):
-    """Adds what people answer about each sample.
+    """Adds people's answers about each sample.
 
     A run that reaches it writes the samples as tasks, says how to answer them, and ends with the exit code 3;
     `jinx-pipeline resume` goes on once they are answered. A sample without an answer, if the run goes on without it,

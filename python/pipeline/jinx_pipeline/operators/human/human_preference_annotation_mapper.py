@@ -13,7 +13,7 @@ from jinx_pipeline.sample.paths import text_of
 
 @register("human_preference_annotation_mapper", modality="text")
 class HumanPreferenceAnnotationMapper(Annotation):
-    """Adds the better and the worse of two answers to a prompt, as people prefer them.
+    """Adds the better and the worse of two answers to a prompt, according to people.
 
     It waits for people as `human_annotation_mapper` does. If they find both equally good, disagree or give no answer,
     both columns are null.

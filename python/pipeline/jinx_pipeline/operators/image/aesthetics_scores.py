@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AestheticsFilter(PictureScoreFilter):
-    """Keeps samples by the aesthetics score of pictures, from 0 to 1, which a predictor of LAION gives.
+    """Keeps samples by the aesthetics score of pictures, from 0 to 1, which a LAION predictor gives.
 
     Attributes:
         hf_scorer_model: The directory of a predictor of the package simple-aesthetics-predictor (V1, V2Linear or

@@ -1,4 +1,4 @@
-"""Blurs images of every mode."""
+"""Blurs images in any mode."""
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 Blur = Literal["mean", "box", "gaussian"]
 
-# The mode in which an image is blurred; colours with alpha are premultiplied, so that hidden colours do not bleed.
+# The mode in which images of each mode are blurred; colours with alpha are premultiplied, so that hidden colours do not
+# bleed.
 _MODES: Final = {"1": "L", "LA": "La", "RGBA": "RGBa", "PA": "RGBa", "HSV": "RGB", "LAB": "RGB", "YCbCr": "RGB"}
 _BACK: Final = {"La": "LA", "RGBa": "RGBA"}
 _DEEP: Final = ("I", "F")
 
 
 def blurred(image: "Image", kind: Blur, radius: float) -> "Image":
-    """A blurred copy; alpha, CMYK and 16 bits stay, palettes become colours.
+    """A blurred copy that keeps alpha, CMYK and 16 bits; palettes become colours.
 
     Args:
         image: The image.
@@ -46,7 +47,7 @@ def _filter(kind: Blur, radius: float) -> Any:
 
 
 def _deep(image: "Image", kind: Blur, radius: float) -> "Image":
-    """A blurred image of more than 8 bits, which Pillow's filters do not take."""
+    """A blurred image of more than 8 bits, which Pillow's filters do not accept."""
     pil = require("PIL.Image", extra="image", what="Blurring images")
     pixels = np.asarray(image)
     values = pixels.astype(np.float64)

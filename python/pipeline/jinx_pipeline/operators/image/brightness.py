@@ -1,4 +1,4 @@
-"""The brightness of images of every kind."""
+"""The brightness of any kind of image."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def on_white(image: "Image") -> "Image":
-    """The image; transparent parts are white."""
+    """The image with transparent parts in white."""
     if image.mode not in {"RGBA", "LA", "PA"} and "transparency" not in image.info:
         return image
     transparent = image.convert("RGBA")
@@ -20,7 +20,7 @@ def on_white(image: "Image") -> "Image":
 
 
 def deep_brightness(image: "Image") -> "npt.NDArray[np.uint8] | None":
-    """The brightness of an image of more than 8 bits, its darkest pixel 0 and its brightest 255; None for 8 bits."""
+    """The brightness of an image of more than 8 bits, scaled from 0 (darkest) to 255; None for 8 bits."""
     if not image.mode.startswith(("I", "F")):
         return None
     pixels = np.asarray(image, dtype=np.float64)

@@ -11,7 +11,7 @@ from jinx_pipeline.sample.media import Media, MediaError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# How images of each format are written; others become PNG.
+# The options for writing each image format; other formats become PNG.
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "JPEG": {"quality": 95, "subsampling": 0},
     "PNG": {},
@@ -22,7 +22,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 _SUFFIXES: Final = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "TIFF": ".tif", "BMP": ".bmp"}
 _ANIMATED: Final = frozenset({"PNG", "WEBP", "GIF", "TIFF"})
-# The frames of an animation have at most this many times as many pixels as Pillow allows for one image.
+# An animation may have at most this many times the pixels that Pillow allows for one image, in all frames together.
 _MOST_PIXELS: Final = 4
 
 
@@ -68,7 +68,7 @@ def _is_animated(image: Any, kind: str) -> bool:
 
 
 def _metadata(image: Any, kind: str, frames: "list[Image]") -> dict[str, Any]:
-    """The options of Pillow's `save` that keep metadata."""
+    """The options for Pillow's `save` that keep metadata."""
     info = image.info
     kept = {"icc_profile": info.get("icc_profile"), "exif": info.get("exif"), "dpi": info.get("dpi")}
     options = {name: value for name, value in kept.items() if value and not (name == "dpi" and kind == "WEBP")}

@@ -16,7 +16,7 @@ from jinx_pipeline.sample.media import Media
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# The options of Data-Juicer.
+# Data-Juicer's settings.
 _SCALE, _NEIGHBOURS = 1.1, 3
 _DEFAULT = "haarcascade_frontalface_alt.xml"
 
@@ -68,12 +68,12 @@ class FindsFaces(Operator):
         return known[self.cv_classifier]
 
 
-# The faces of each image by classifier, as long as the image is in use.
+# The faces in each image, by classifier, while the image is in use.
 _FOUND: "WeakKeyDictionary[Media, dict[str, list[Face]]]" = WeakKeyDictionary()
 
 
 def upright(image: "Image") -> "Image":
-    """An image turned as its EXIF data says."""
+    """An image turned according to its EXIF data."""
     return require("PIL.ImageOps", extra="image", what="Finding faces").exif_transpose(image)
 
 

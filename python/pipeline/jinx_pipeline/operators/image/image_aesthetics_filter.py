@@ -6,7 +6,7 @@ from jinx_pipeline.operators.image.aesthetics_scores import AestheticsFilter
 
 @register("image_aesthetics_filter", modality="image")
 class ImageAestheticsFilter(AestheticsFilter):
-    """Keeps samples by the aesthetics score of their images, from 0 to 1, which a predictor of LAION gives.
+    """Keeps samples by the aesthetics score of their images, from 0 to 1, which a LAION predictor gives.
 
         create("image_aesthetics_filter", hf_scorer_model="/models/aesthetics", min_score=0.6)
 

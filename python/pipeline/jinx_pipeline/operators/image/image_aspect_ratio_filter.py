@@ -7,7 +7,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_aspect_ratio_filter", modality="image")
 class ImageAspectRatioFilter(MediaFilter):
-    """Keeps samples whose images have a ratio of width to height in a range; only headers are decoded.
+    """Keeps samples whose images have a ratio of width to height within a range; only headers are decoded.
 
     It is the ratio of the image as it is shown: EXIF data in the header may turn it.
 

@@ -32,7 +32,7 @@ _SEEDS: Final = 1 << 31
 
 @register("image_diffusion_mapper", modality="image")
 class ImageDiffusionMapper(Splitter):
-    """Makes samples whose images are variants that a diffusion model draws, led by captions.
+    """Makes samples whose images are variants from a diffusion model, guided by captions.
 
     The images are PNG files in `save_dir` or the run's `media_dir`, or bytes in the samples. The seed and the id of the
     sample decide the noise.
@@ -145,7 +145,7 @@ class ImageDiffusionMapper(Splitter):
         ]
 
     def _given(self, value: Any, count: int) -> list[str]:
-        """The captions in the value of a column: one for all images, or a list with one for each; perhaps none."""
+        """The captions in a column's value: one for all images, or a list with one for each; may be empty."""
         found = [value] * count if value is None or isinstance(value, str) else list(value)
         if len(found) != count:
             raise ValueError(f"{self.caption_key} has {len(found)} captions, and the sample {count} images")

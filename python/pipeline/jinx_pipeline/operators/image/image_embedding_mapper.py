@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("image_embedding_mapper", modality="image")
 class ImageEmbeddingMapper(Mapper):
-    """Adds a column with the embedding of each image by a CLIP model: a list of vectors of the length 1.
+    """Adds a column with the CLIP embedding of each image: a list of vectors of length 1.
 
         create("image_embedding_mapper", hf_clip="/models/clip")
 

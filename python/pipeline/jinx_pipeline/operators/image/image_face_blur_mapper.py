@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _ORIENTATION = 0x0112
-# The transpositions of Pillow that undo those of each EXIF orientation.
+# The Pillow transpositions that undo each EXIF orientation.
 _UNDO = {
     2: "FLIP_LEFT_RIGHT",
     3: "ROTATE_180",
@@ -33,7 +33,7 @@ _UNDO = {
 
 @register("image_face_blur_mapper", modality="image")
 class ImageFaceBlurMapper(FindsFaces, ImageMapper):
-    """Blurs the faces in images; images without a face stay as they are.
+    """Blurs the faces in images; images without a face stay unchanged.
 
     Faces are found in upright images with a Haar cascade of OpenCV (the extra `opencv`), of animations in the first
     frame. Edited images keep their format, alpha, 16 bits, orientation and colour profile; palettes become colours.
@@ -66,7 +66,7 @@ class ImageFaceBlurMapper(FindsFaces, ImageMapper):
 
 
 def _mask(size: tuple[int, int], faces: list[Face], orientation: int) -> "Image":
-    """White where a face is, in the stored orientation of an image."""
+    """A mask, white where a face is, in the stored orientation of an image."""
     pil = require("PIL.Image", extra="image", what="Blurring faces")
     is_on_its_side = orientation >= 5  # noqa: PLR2004 - these orientations exchange width and height
     mask: Any = pil.new("L", size[::-1] if is_on_its_side else size)

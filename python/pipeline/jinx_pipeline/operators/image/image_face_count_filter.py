@@ -11,7 +11,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_face_count_filter", modality="image")
 class ImageFaceCountFilter(FindsFaces, MediaFilter):
-    """Keeps samples whose images have a number of faces in a range.
+    """Keeps samples whose images have a number of faces within a range.
 
     Faces are found in upright images with a Haar cascade of OpenCV (the extra `opencv`).
 

@@ -9,7 +9,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_face_ratio_filter", modality="image")
 class ImageFaceRatioFilter(FindsFaces, MediaFilter):
-    """Keeps samples whose images have a largest face with a share of the area in a range; without a face, it is 0.
+    """Keeps samples by the share of the area of the largest face in their images; without a face, it is 0.
 
     Faces are found in upright images with a Haar cascade of OpenCV (the extra `opencv`).
 

@@ -48,6 +48,6 @@ class ImageNearDeduplicator(NearHashDeduplicator):
 
 
 def _is_plain(image: "object") -> bool:
-    """Whether an image has a single brightness, so that its hash says nothing."""
+    """Whether an image has the same brightness everywhere, so that its hash says nothing."""
     low, high = image.convert("L").getextrema()  # pyright: ignore[reportAttributeAccessIssue]
     return low == high

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.image.nsfw_scores import NsfwFilter
 
 @register("image_nsfw_filter", modality="image")
 class ImageNsfwFilter(NsfwFilter):
-    """Keeps samples by the probability that their images are not safe for work, which a classifier gives.
+    """Keeps samples by the probability that their images are not safe for work, which a classifier estimates.
 
         create("image_nsfw_filter", hf_nsfw_model="/models/nsfw", max_score=0.3)
 

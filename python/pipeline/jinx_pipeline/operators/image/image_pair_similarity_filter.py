@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("image_pair_similarity_filter", modality="image")
 class ImagePairSimilarityFilter(ListFilter):
-    """Keeps samples whose two images are similar for a CLIP model: the cosine of their embeddings lies in a range.
+    """Keeps samples whose two images are similar to a CLIP model: the cosine of their embeddings is within a range.
 
     A sample without images has no value; one with another number than two fails.
 

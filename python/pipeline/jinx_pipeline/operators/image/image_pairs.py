@@ -1,4 +1,4 @@
-"""Pairs of similar images with a caption each, in the columns that Data-Juicer's operators on such pairs read."""
+"""Pairs of similar images with a caption each, in the columns that Data-Juicer's operators for pairs read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,7 +16,7 @@ BOXES: Final = "__dj__bbox__"
 
 
 class ImagePair(NamedTuple):
-    """Two images, of which the second one is scaled to the size of the first.
+    """Two images; the second is scaled to the size of the first.
 
     Attributes:
         first: The first image.

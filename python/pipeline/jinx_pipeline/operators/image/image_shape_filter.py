@@ -9,7 +9,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_shape_filter", modality="image")
 class ImageShapeFilter(MediaFilter):
-    """Keeps samples whose images have a width and height, in pixels, in a range; only headers are decoded.
+    """Keeps samples whose images have a width and height within ranges, in pixels; only headers are decoded.
 
     They are those of the image as it is shown: EXIF data in the header may turn it.
 

@@ -13,7 +13,7 @@ from jinx_pipeline.sample.media import Media
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Rows that are measured at a time, so that large images take little memory.
+# The number of rows that are processed at a time, so that large images take little memory.
 _ROWS: Final = 256
 _LEAST_SIDE: Final = 3
 
@@ -54,5 +54,5 @@ def _laplacian_variance(pixels: "npt.NDArray[np.uint8]") -> float:
         rows = pixels[start : start + _ROWS + 2].astype(np.int32)
         laplacian = rows[:-2, 1:-1] + rows[2:, 1:-1] + rows[1:-1, :-2] + rows[1:-1, 2:] - 4 * rows[1:-1, 1:-1]
         total += int(laplacian.sum(dtype=np.int64))
-        squares += int(np.square(laplacian).sum(dtype=np.int64))  # at most 1,020 squared each
+        squares += int(np.square(laplacian).sum(dtype=np.int64))  # each value is at most 1,020 squared
     return (squares - total * total / count) / count

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("image_size_filter", modality="image")
 class ImageSizeFilter(MediaSizeFilter):
-    """Keeps samples whose image files have a size, in bytes, in a range.
+    """Keeps samples whose image files have a size within a range, in bytes.
 
     No image is read, except behind URLs. `KB`, `MB` and so on are powers of 1024, as in Data-Juicer.
 

@@ -124,7 +124,8 @@ class ImageSubplotFilter(MediaFilter):
         counts = (len(horizontal) / self.min_horizontal_lines, len(vertical) / self.min_vertical_lines)
         is_grid = len(horizontal) > 1 and len(vertical) > 1
         crossings = len(horizontal) * len(vertical) / (width * height) * 1000 if is_grid else 0.0
-        # The y-coordinates of horizontal lines are their positions; their x-coordinates give their lengths.
+        # A horizontal line is placed by its y-coordinates, and its x-coordinates give its length; a vertical line is
+        # the reverse.
         places = (horizontal[:, 1::2].mean(axis=1), vertical[:, ::2].mean(axis=1))
         lengths = (np.abs(horizontal[:, 2] - horizontal[:, 0]), np.abs(vertical[:, 3] - vertical[:, 1]))
         parts = [
@@ -139,7 +140,7 @@ class ImageSubplotFilter(MediaFilter):
 
 
 def _evenness(values: Any, least_mean: float) -> float:
-    """1 minus the coefficient of variation; halved if the mean is small, and 0 for none."""
+    """1 minus the coefficient of variation; half of that if the mean is small, and 0 if there are no numbers."""
     if not len(values) or not np.mean(values):
         return 0.0
     evenness = max(0.0, 1 - float(np.std(values) / np.mean(values)))

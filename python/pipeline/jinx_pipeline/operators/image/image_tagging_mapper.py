@@ -6,7 +6,7 @@ from jinx_pipeline.operators.image.picture_tags import PictureTagMapper
 
 @register("image_tagging_mapper", modality="image")
 class ImageTaggingMapper(PictureTagMapper):
-    """Adds to `__dj__meta__` a list of tags for each image: those of `tags` that a CLIP model finds, the best first.
+    """Adds to `__dj__meta__` a list of tags for each image: those of `tags` that a CLIP model finds, best first.
 
         create("image_tagging_mapper", hf_clip="/models/clip", tags=["cat", "dog", "person"])
 

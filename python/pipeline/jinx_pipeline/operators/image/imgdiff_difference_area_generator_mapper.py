@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SAM: Final = Model(path="facebook/sam-vit-base")
 _BLIP: Final = Model(path="Salesforce/blip-itm-base-coco")
-# Of areas whose intersection is a larger share of their union, the first one is kept.
+# If the intersection of two areas is a larger share of their union, only the first area is kept.
 _MAX_OVERLAP: Final = 0.5
 
 Similarity = Annotated[float, Range(-1, 1)]
@@ -38,7 +38,7 @@ Similarity = Annotated[float, Range(-1, 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class PairSimilarity:
-    """When two images, and two parts of them, are similar.
+    """The limits above which two images, or two parts of them, count as similar.
 
     Attributes:
         hf_clip: A CLIP model.
@@ -67,7 +67,7 @@ class Segmenting:
 
 @dataclass(frozen=True, kw_only=True)
 class PartMatching:
-    """When a part of an image shows what a noun names; see `image_text_matching_filter`."""
+    """The limit above which a part of an image shows what a noun names; see `image_text_matching_filter`."""
 
     hf_blip: Annotated[Model, Kinds("transformers")] = _BLIP
     min_score: Share = 0.1
@@ -76,7 +76,7 @@ class PartMatching:
 
 @register("imgdiff_difference_area_generator_mapper", modality="image")
 class ImgdiffDifferenceAreaGeneratorMapper(ComposedOperator, Mapper):
-    """Adds to `__dj__meta__` the areas in which two similar images differ, as their captions say.
+    """Adds to `__dj__meta__` the areas in which two similar images differ, according to their captions.
 
     The images are in the columns `image_path1` and `image_path2`, the captions in `caption1` and `caption2`. If a CLIP
     model finds the images similar, both are segmented. A segment is an area if its part of the first image shows a noun
@@ -204,7 +204,7 @@ class ImgdiffDifferenceAreaGeneratorMapper(ComposedOperator, Mapper):
 
 
 def changed_nouns(first: Any, second: Any) -> tuple[list[str], list[str]]:
-    """The nouns of each of two texts that the other one does not have, in lower case.
+    """For each of two texts, the nouns that the other one does not have, in lower case.
 
     Args:
         first: A text as spaCy's `Doc`, with the tags of the Penn Treebank.
@@ -220,11 +220,11 @@ def _nouns(document: Any, others: set[str]) -> list[str]:
 
 
 def _base(token: Any) -> str:
-    """A word in lower case, plural nouns without their ending, so that `cats` is not another noun than `cat`."""
+    """A word in lower case, plural nouns without their ending, so that `cats` and `cat` are the same noun."""
     word = token.text.lower()
     if token.tag_ not in {"NNS", "NNPS"}:
         return word
-    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004 - not `ties`
+    if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004 - `ties` stays
         return f"{word[:-3]}y"
     if word.endswith(("ses", "xes", "zes", "ches", "shes")):
         return word[:-2]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NsfwFilter(PictureScoreFilter):
-    """Keeps samples by the probability that pictures are not safe for work, which a classifier gives.
+    """Keeps samples by the probability that pictures are not safe for work, as estimated by a classifier.
 
     Attributes:
         hf_nsfw_model: The directory of a model that classifies images with its processor, its name in the local cache,

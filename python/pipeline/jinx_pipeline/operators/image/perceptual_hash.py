@@ -38,7 +38,7 @@ def _grey(image: "Image", width: int, height: int) -> "npt.NDArray[np.float64]":
 def _phash(image: "Image") -> Any:
     cosines = _cosines()
     low = (cosines @ _grey(image, _DCT_SIDE, _DCT_SIDE) @ cosines.T)[:_SIDE, :_SIDE]
-    return low > np.median(low.reshape(-1)[1:])  # the first coefficient is the mean brightness
+    return low > np.median(low.reshape(-1)[1:])  # without the first coefficient, which is the mean brightness
 
 
 def _dhash(image: "Image") -> Any:
@@ -49,7 +49,7 @@ def _dhash(image: "Image") -> Any:
 def _whash(image: "Image") -> Any:
     block = _WAVELET_SIDE // _SIDE
     pixels = _grey(image, _WAVELET_SIDE, _WAVELET_SIDE)
-    # The result of three steps of the Haar transform.
+    # Three steps of the Haar transform have this result.
     coarse = pixels.reshape(_SIDE, block, _SIDE, block).mean(axis=(1, 3))
     return coarse > np.median(coarse)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PictureScoreFilter(ListFilter):
-    """Keeps samples by a score of each image that a model gives; the statistic is a list with a value for each."""
+    """Keeps samples by a score of each image that a model gives; the statistic is a list with one value per image."""
 
     batch_size = 128
     is_fed_rows = True

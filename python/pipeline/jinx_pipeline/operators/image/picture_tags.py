@@ -18,7 +18,7 @@ from jinx_pipeline.sample.roles import Role
 
 
 class PictureTagMapper(Mapper):
-    """Adds to `__dj__meta__` a list of tags for each medium: those of `tags` that a CLIP model finds, the best first.
+    """Adds to `__dj__meta__` a list of tags for each medium: those of `tags` that a CLIP model finds, best first.
 
     Attributes:
         tags: The tags to look for.
@@ -42,7 +42,7 @@ class PictureTagMapper(Mapper):
 
     @property
     def field_name(self) -> str:
-        """The name of the tags in `__dj__meta__`."""
+        """The key of the tags in `__dj__meta__`."""
         return ""
 
     @property
@@ -73,7 +73,7 @@ class PictureTagMapper(Mapper):
         return with_metadata(batch.samples(), [{self.field_name: one} for one in tags])
 
     def found(self, media: Sequence[Media], ctx: Context) -> list[list[str]]:
-        """The tags of each medium, the best first."""
+        """The tags of each medium, best first."""
         clip = Clip(self.hf_clip, ctx)
         pictures = clip.pictures(media, self.pictures)
         vectors = tag_vectors(clip, self.tags, self.prompt)

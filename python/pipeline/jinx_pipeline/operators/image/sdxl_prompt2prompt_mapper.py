@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SDXL: Final = Model(path="stabilityai/stable-diffusion-xl-base-1.0")
 _SEEDS: Final = 1 << 31
-# The sides of images that the pipeline makes are multiples of this.
+# The sides of images that the pipeline generates are multiples of this.
 _MULTIPLE: Final = 8
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WatermarkFilter(PictureScoreFilter):
-    """Keeps samples by the probability that pictures have a watermark, which a classifier gives.
+    """Keeps samples by the probability that pictures have a watermark, as estimated by a classifier.
 
     Attributes:
         hf_watermark_model: The directory of a model that classifies images with its processor, its name in the local

@@ -64,7 +64,7 @@ class Join(HashKeys, Partitioned, Edits):
     prefix: str = ""
     duplicates: Literal["fail", "first"] = "fail"
 
-    # In a worker, the `content_digest` of the dataset when the run began.
+    # In a worker, the `content_digest` that the dataset had when the run began.
     _expected: ClassVar[str] = ""
 
     def check(self) -> None:
@@ -177,7 +177,7 @@ class Join(HashKeys, Partitioned, Edits):
             raise ColumnTakenError(self.name, taken[0])
 
     def values(self, rows: "Rows") -> Mapping[str, Any]:
-        """The columns to add to samples, with the values of rows of the other dataset; row -1 gives null."""
+        """The columns to add to samples, with the values from rows of the other dataset; row -1 gives null."""
         matched_places = np.flatnonzero(rows >= 0)
         samples = self._other.take(rows[matched_places], list(self.added)) if len(matched_places) else []
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.added.values()}
@@ -213,7 +213,7 @@ class Join(HashKeys, Partitioned, Edits):
         return content_identity(self._other)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each worker opens the dataset itself.
+        # Do not send the dataset: each worker opens it itself.
         state = {name: value for name, value in self.__dict__.items() if name not in {"_other", "_identity"}}
         expected = self._expected or digest_of(self._identity)
         return {**state, "path": str(Path(self.path).absolute()), "_expected": expected}

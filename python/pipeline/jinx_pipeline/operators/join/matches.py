@@ -34,7 +34,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
     keys: list[npt.NDArray[Any]] = [np.concatenate([other_keys[name], sample_keys[name]]) for name in sample_keys]
     is_sample = np.repeat([False, True], [len(rows), len(places)])
     index = np.concatenate([rows, places])
-    # Among equal keys, the rows of the other dataset come first, in order.
+    # Rows with equal keys: those of the other dataset come first, then the samples, each in order.
     order = np.lexsort((index, is_sample, *reversed(keys)))
     keys, is_sample, index = [column[order] for column in keys], is_sample[order], index[order]
     is_first = np.ones(len(index), dtype=np.bool_)
@@ -42,7 +42,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
     firsts = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     has_row = is_sample & ~is_sample[firsts]
     duplicates = np.flatnonzero(~is_sample & ~is_first)
-    # The error names the first duplicate of the dataset, so it is the same for any number of parts.
+    # The error names the first duplicate in the dataset, whatever the number of parts.
     earliest = duplicates[np.argmin(index[duplicates])] if len(duplicates) else None
     example = [] if earliest is None else [index[firsts[earliest]], index[earliest]]
     notes = {_DUPLICATES: str(len(duplicates)), _EXAMPLE: ",".join(map(str, example))}
@@ -54,7 +54,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
 
 @dataclass(frozen=True)
 class Matches:
-    """The results of all looks.
+    """The results of all tasks over partitions.
 
     Attributes:
         count: The number of samples.

@@ -36,7 +36,7 @@ class StreamJoin(Join):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        # The node of the stream identifies its rows.
+        # Instead of a path, the node of the stream identifies its rows.
         return {name: value for name, value in super().parameters.items() if name != "path"}
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:

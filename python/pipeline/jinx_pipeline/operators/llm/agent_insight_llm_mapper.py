@@ -12,7 +12,7 @@ from jinx_pipeline.operators.llm.mapping import FactsMapper
 
 @register("agent_insight_llm_mapper", modality="text")
 class AgentInsightLlmMapper(AskingModel, FactsMapper):
-    """Adds an insight into a request and its response to `__dj__meta__`, by what rules have found about the trace.
+    """Adds an insight into a request and its response to `__dj__meta__`, based on what rules have found in the trace.
 
         create("agent_insight_llm_mapper", api_model="qwen", run_for_tiers=["high_precision"])
 

@@ -26,7 +26,7 @@ ApiModel = Annotated[Model, Kinds("openai")]
 _GPT: Final = Model(kind="openai", model="gpt-4o")
 _QWEN: Final = Model(kind="openai", model="Qwen/Qwen2.5-7B-Instruct")
 
-# Fields of a request that the operator sets, or that would put a key into files.
+# Request fields that the operator sets itself, or that would write a key into files.
 _OWN_FIELDS: Final = frozenset({"model", "messages", "response_format", "stream", "n"})
 _SECRET: Final = re.compile(r"(^|_)(api_?)?(key|secret|authorization|password)$|headers", re.IGNORECASE)
 _SHOWN: Final = 2_000
@@ -34,7 +34,7 @@ _SHOWN: Final = 2_000
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, and how it was understood.
+    """An answer, and how it was parsed.
 
     Attributes:
         text: The answer as it came.
@@ -85,7 +85,7 @@ class Asking(Operator):
     sampling_params: dict[str, Any] = field(default_factory=dict[str, Any])
 
     batch_size = 1000
-    pure = False  # a model may answer differently
+    pure = False  # a model may answer differently next time
     commutes = False
     may_probe = False  # requests cost money
     settings = frozenset({"api_endpoint", "model_params"})
@@ -129,7 +129,7 @@ class Asking(Operator):
 
     @property
     def sampling(self) -> Mapping[str, Any]:
-        """Fields of the request from parameters of the operator; `sampling_params` may replace them."""
+        """Request fields that come from parameters of the operator; `sampling_params` may replace them."""
         return {}
 
     def messages_of(self, batch: Batch, ctx: Context) -> list[Messages] | None:
@@ -156,7 +156,7 @@ class Asking(Operator):
         return getattr(self, self.model_parameter)
 
     def template(self, name: str | None = None) -> Prompt:
-        """The prompt, with the parameters that replace it.
+        """The prompt, with any parameters that replace parts of it.
 
         Args:
             name: The name of a shipped prompt; None: the first of this operator.
@@ -211,7 +211,7 @@ class Asking(Operator):
     def _ask_once(
         self, ctx: Context, service: Service, prompt: Prompt, messages: Iterable[Messages]
     ) -> list[tuple[str, str]]:
-        """The text of each answer, and the reason why it ends."""
+        """The text of each answer, and the reason why it ended."""
         failures: list[Exception] = []
         client = client_for(ctx, service.settings.directory)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
@@ -223,11 +223,11 @@ class Asking(Operator):
                     if service.settings.batch is None:
                         ctx.refuse_offline(service.url)
                     yield Request(self._body(service, prompt, one), facts)
-            except Exception as error:  # noqa: BLE001 - raised when the requests under way are answered and counted
+            except Exception as error:  # noqa: BLE001 - raised again when all requests are answered and counted
                 failures.append(error)
 
         replies = client.ask_all(service, requests())
-        for reply in {id(reply): reply for reply in replies}.values():  # equal requests have the same reply
+        for reply in {id(reply): reply for reply in replies}.values():  # equal requests share a reply
             if not isinstance(reply, AnswerError) and not reply.was_kept:
                 ctx.counts["requests"] += 1
                 ctx.counts["tokens in"] += reply.tokens[0]
@@ -261,7 +261,7 @@ class Asking(Operator):
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         shipped = [shipped_prompt(name) for name in self.prompts or (self.name,)]
         used = [(prompt.id, prompt.version, prompt.system, prompt.user, prompt.schema) for prompt in shipped]
-        model = {**self.model.identity, "url": ""}  # the same model elsewhere gives the same answers
+        model = {**self.model.identity, "url": ""}  # the same model gives the same answers at any URL
         return super()._digest_of({**parameters, self.model_parameter: model, "shipped prompts": used})
 
 
@@ -310,14 +310,14 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
 
 
 def _noted(messages: Iterable[Messages], noted: list[Messages]) -> Iterator[Messages]:
-    """Messages, which are added to a list as they are made."""
+    """The messages, each added to a list as it is made."""
     for one in messages:
         noted.append(one)
         yield one
 
 
 def _again(answer: Answer) -> Messages:
-    """The messages to ask again after an answer that does not fit."""
+    """The messages for asking again after an answer that does not fit."""
     shown = [{"role": "assistant", "content": answer.text[:_SHOWN]}] if answer.text.strip() else []
     problem = f"That is not usable: {answer.parsed.problem}. Answer again, with nothing but what the task asks for."
     return [*shown, {"role": "user", "content": problem}]

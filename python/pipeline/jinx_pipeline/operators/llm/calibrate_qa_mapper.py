@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.question_answer import CalibratingMapper
 
 @register("calibrate_qa_mapper", modality="text")
 class CalibrateQaMapper(CalibratingMapper):
-    """Corrects a question and its answer by a reference text.
+    """Corrects a question and its answer according to a reference text.
 
         create("calibrate_qa_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

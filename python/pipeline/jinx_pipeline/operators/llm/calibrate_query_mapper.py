@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.question_answer import CalibratingMapper
 
 @register("calibrate_query_mapper", modality="text")
 class CalibrateQueryMapper(CalibratingMapper):
-    """Corrects a question by a reference text.
+    """Corrects a question according to a reference text.
 
         create("calibrate_query_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

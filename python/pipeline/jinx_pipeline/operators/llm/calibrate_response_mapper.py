@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.question_answer import CalibratingMapper
 
 @register("calibrate_response_mapper", modality="text")
 class CalibrateResponseMapper(CalibratingMapper):
-    """Corrects an answer by a reference text.
+    """Corrects an answer according to a reference text.
 
         create("calibrate_response_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

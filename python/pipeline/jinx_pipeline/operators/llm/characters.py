@@ -1,4 +1,4 @@
-"""The base of operators that find characters in images by a detector, a language model with vision, and matching."""
+"""The base of operators that find characters in images with a detector, a vision language model, and matching."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,7 +81,7 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
         raise NotImplementedError
 
     def refuse_other_locators(self, detector: str, matching: str) -> None:
-        """Refuse models of other classes, by the names of their parameters."""
+        """Refuse models of other classes; errors use the names of the operator's parameters."""
         refuse_other_models(self, **{detector: GROUNDING, matching: MATCHING})
 
     @property
@@ -97,7 +97,7 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
     def locations(
         self, names: Sequence[Sequence[str]], images: Sequence[Sequence[Media]], ctx: Context
     ) -> tuple[list[list[dict[str, Any]]], dict[int, Mapping[str, Any]]]:
-        """The characters of each sample that are found, each as `main_character` and `bbox` in whole pixels.
+        """The characters of each sample that were found, each as `main_character` and `bbox` in whole pixels.
 
         The second value has for samples with an answer that was not understood what was wrong.
         """
@@ -146,7 +146,7 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
         return detected
 
     def _asked(self, characters: Sequence[Character], ctx: Context) -> list[Answer]:
-        """Where a language model sees each character."""
+        """The boxes in which a language model sees each character."""
         prompt = self.template(LOCATIONS_PROMPT)
         messages: list[Messages] = [
             prompt.messages({"character": character.name}, images=[self.url_of(character.medium)])
@@ -162,7 +162,7 @@ def _fault(number: int, value: Mapping[str, Any]) -> str:
 
 
 def _box_of(value: Mapping[str, Any], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The box of an answer in pixels."""
+    """The box in an answer, in pixels."""
     (width, height) = size
     return _whole((value["left"] * width, value["top"] * height, value["right"] * width, value["bottom"] * height))
 

@@ -30,7 +30,7 @@ class Locations(Locating):
 
 @register("detect_character_attributes_mapper", modality="multimodal")
 class DetectCharacterAttributesMapper(LocatingCharacters, Mapper):
-    """Adds to `__dj__meta__` the list `main_character_attributes_list`: what characterizes the characters of an image.
+    """Adds to `__dj__meta__` the list `main_character_attributes_list`: what characterizes an image's characters.
 
     The names of the characters are in the column `main_character_list`, or in `__dj__meta__`. They are located as
     `detect_character_locations_mapper` does it. A language model with vision collects what the text says of each; of
@@ -110,7 +110,7 @@ class DetectCharacterAttributesMapper(LocatingCharacters, Mapper):
         faults: dict[int, Mapping[str, Any]],
         ctx: Context,
     ) -> dict[tuple[int, str], tuple[str, list[str]]]:
-        """The kind of each character, and what the text says of it, by row and name."""
+        """The kind of each character, and what the text says about it, by row and name."""
         prompt = self.template()
         keys = [(row, name) for row, of_sample in enumerate(names) for name in of_sample]
         messages = [
@@ -132,7 +132,7 @@ class DetectCharacterAttributesMapper(LocatingCharacters, Mapper):
         faults: dict[int, Mapping[str, Any]],
         ctx: Context,
     ) -> dict[tuple[int, str], list[str]]:
-        """What the part of the image that shows a character shows of it."""
+        """What the part of the image that shows a character reveals about it."""
         prompt = self.template(_SEEN_PROMPT)
         messages = [
             prompt.messages(

@@ -13,7 +13,7 @@ from jinx_pipeline.operators.llm.mapping import AskingAboutSamples, FactsMapper,
 
 
 class AskingAboutDialogs(AskingAboutSamples):
-    """Shows a dialog: the messages of a sample, or its history, query and response.
+    """Asks about a dialog: the messages of a sample, or its history, query and response.
 
     Attributes:
         messages_key: The column with messages of `role` and `content`; without it:
@@ -44,7 +44,7 @@ class AskingAboutDialogs(AskingAboutSamples):
         columns = (META, self.messages_key, self.history_key, self.query_key, self.response_key)
         known = {name: batch.column(name) for name in columns if name in batch.column_names}
         if not {self.messages_key, self.query_key, self.response_key}.intersection(known):
-            batch.column(self.messages_key)  # raises an error that names it
+            batch.column(self.messages_key)  # raises an error that names the missing column
         return [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
@@ -73,7 +73,7 @@ class DialogJudge(AskingAboutDialogs, JudgeMapper):
 
 
 class DialogLabels(AskingModel, AskingAboutDialogs, FactsMapper):
-    """Labels each turn of the user in a dialog, in one request for each dialog."""
+    """Labels each turn of the user in a dialog, with one request per dialog."""
 
     @property
     def candidates(self) -> list[str] | None:

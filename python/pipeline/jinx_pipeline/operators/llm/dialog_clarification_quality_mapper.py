@@ -1,4 +1,4 @@
-"""Judges how well the assistant asks when a request is unclear: the operator `dialog_clarification_quality_mapper`."""
+"""Judges how well the assistant clarifies unclear requests: the operator `dialog_clarification_quality_mapper`."""
 
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.llm.dialog import DialogJudge
@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.dialog import DialogJudge
 
 @register("dialog_clarification_quality_mapper", modality="text")
 class DialogClarificationQualityMapper(DialogJudge):
-    """Judges whether the assistant asks when a request is unclear, and does not ask without need.
+    """Judges whether the assistant asks back when a request is unclear, and does not ask without need.
 
         create("dialog_clarification_quality_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.dialog import DialogJudge
 
 @register("dialog_error_recovery_mapper", modality="text")
 class DialogErrorRecoveryMapper(DialogJudge):
-    """Judges whether the assistant corrects its errors, and takes corrections of the user.
+    """Judges whether the assistant corrects its errors, and accepts corrections from the user.
 
         create("dialog_error_recovery_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

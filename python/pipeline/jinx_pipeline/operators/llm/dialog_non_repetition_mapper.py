@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.dialog import DialogJudge
 
 @register("dialog_non_repetition_mapper", modality="text")
 class DialogNonRepetitionMapper(DialogJudge):
-    """Judges whether the assistant brings something new in each turn, and does not repeat itself.
+    """Judges whether the assistant adds something new in each turn, and does not repeat itself.
 
         create("dialog_non_repetition_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

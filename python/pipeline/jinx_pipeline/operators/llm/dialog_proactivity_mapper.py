@@ -1,4 +1,4 @@
-"""Judges how helpful unasked contributions are: the operator `dialog_proactivity_mapper`."""
+"""Judges how helpful unrequested contributions are: the operator `dialog_proactivity_mapper`."""
 
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.llm.dialog import DialogJudge

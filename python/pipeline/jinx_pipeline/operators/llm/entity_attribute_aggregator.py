@@ -12,7 +12,7 @@ from jinx_pipeline.operators.llm.tree import BATCH_META, TreeAggregator
 
 @register("entity_attribute_aggregator", modality="text")
 class EntityAttributeAggregator(TreeAggregator):
-    """Says what the texts of a group tell about an attribute of an entity; many texts are read as a tree.
+    """Summarizes what the texts of a group say about an attribute of an entity; many texts are read as a tree.
 
         create("entity_attribute_aggregator", entity="Ada", attribute="work", input_key="text", api_model="qwen")
 

@@ -63,7 +63,7 @@ class ExtractEntityRelationMapper(ExtractingMapper):
 
 
 def _add(known: dict[str, list[Any]], more: Mapping[str, list[Any]]) -> bool:
-    """Add entities and relations that are not known; returns whether there were any."""
+    """Add entities and relations that are not known yet; returns whether there were any."""
     before = sum(map(len, known.values()))
     names = {entity["name"] for entity in known["entities"]}
     pairs = {(relation["source"], relation["target"]) for relation in known["relations"]}

@@ -11,7 +11,7 @@ from jinx_pipeline.operators.llm.extract import ExtractingMapper
 
 @register("extract_support_text_mapper", modality="text")
 class ExtractSupportTextMapper(ExtractingMapper):
-    """Adds the passage of a text that a summary in `__dj__meta__` rests on; only passages that are in the text count.
+    """Adds the passage of a text that supports a summary in `__dj__meta__`; only passages found in the text count.
 
         create("extract_support_text_mapper", api_model="qwen", summary_key="event_description")
 

@@ -16,12 +16,12 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.llm.asking import AskingHfModel
 from jinx_pipeline.operators.llm.mapping import RewritingMapper
 
-_MAX_WORDS = 2_000  # the time of the comparison grows with the square of this
+_MAX_WORDS = 2_000  # the time to compare texts grows with the square of this
 
 
 @register("generate_qa_from_examples_mapper", modality="text")
 class GenerateQaFromExamplesMapper(AskingHfModel, RewritingMapper):
-    """Writes a new question with its answer into each sample, like some examples that are drawn from a file.
+    """Writes a new question with its answer into each sample, modelled on examples from a file.
 
         create("generate_qa_from_examples_mapper", hf_model="qwen", seed_file="path/to/examples.jsonl")
 
@@ -66,7 +66,7 @@ class GenerateQaFromExamplesMapper(AskingHfModel, RewritingMapper):
         for sample_id in batch.ids:
             rng = ctx.rng(sample_id, self.name)
             places = rng.choice(len(seeds), size=min(self.example_num, len(seeds)), replace=False)
-            # The number makes each request different, so samples with the same examples differ.
+            # The number makes each request different, so that samples with the same examples get different answers.
             chosen.append({"examples": [seeds[place] for place in places], "number": int(rng.integers(1 << 32))})
         return chosen
 
@@ -97,7 +97,7 @@ def _read(path: Path, query_key: str, response_key: str) -> list[tuple[str, str]
             sample = json.loads(line)
             question, answer = sample.get(query_key), sample.get(response_key)
             if not (isinstance(question, str) and isinstance(answer, str)):
-                raise ValueError(f"line {number} has no {query_key} and {response_key}")  # noqa: TRY004 - of a file
+                raise ValueError(f"line {number} has no {query_key} and {response_key}")  # noqa: TRY004 - wrong file
             seeds.append((question, answer))
     if not seeds:
         raise ValueError("it has no examples")

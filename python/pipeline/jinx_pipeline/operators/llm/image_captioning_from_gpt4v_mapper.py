@@ -18,7 +18,7 @@ _TASKS: Final = {
 
 @register("image_captioning_from_gpt4v_mapper", modality="multimodal")
 class ImageCaptioningFromGpt4vMapper(AskingModel, AskingAboutImages, AskingSplitter):
-    """Makes a sample whose text a language model with vision writes about the images.
+    """Makes a sample whose text a vision language model writes about the images.
 
         create("image_captioning_from_gpt4v_mapper", api_model="qwen-vl", api_endpoint="http://localhost:8000/v1")
 

@@ -11,7 +11,7 @@ from jinx_pipeline.operators.llm.pictures import AskingAboutImages
 
 @register("image_tagging_vlm_mapper", modality="image")
 class ImageTaggingVlmMapper(AskingAnyModel, AskingAboutImages, FactsMapper):
-    """Adds tags of each image to `__dj__meta__`, from a language model with vision.
+    """Adds tags of each image to `__dj__meta__`, from a vision language model.
 
         create("image_tagging_vlm_mapper", api_or_hf_model="qwen-vl", api_endpoint="http://localhost:8000/v1")
 

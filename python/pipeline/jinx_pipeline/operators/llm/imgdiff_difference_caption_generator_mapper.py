@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 _REGION_PROMPT: Final = "imgdiff_region_caption"
 _BLIP: Final = Model(path="Salesforce/blip-itm-base-coco")
-# A larger share of the image is not a detail.
+# An area with a larger share of the image is not a detail.
 _MAX_SHARE: Final = 0.1
-# The frame around an area and the bar between the images, in pixels.
+# The margin and outline of an area, and the bar between the images, in pixels.
 _MARGIN, _LINE, _BAR = 5, 3, 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionMatching:
-    """When a part of an image fits its caption; see `image_text_matching_filter`."""
+    """The limit above which a part of an image matches its caption; see `image_text_matching_filter`."""
 
     hf_blip: Annotated[Model, Kinds("transformers")] = _BLIP
     min_score: Share = 0.1
@@ -46,7 +46,7 @@ class CaptionMatching:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionSimilarity:
-    """When two captions are similar; see `text_pair_similarity_filter`."""
+    """The limit above which two captions count as similar; see `text_pair_similarity_filter`."""
 
     hf_clip: Annotated[Model, Kinds("transformers")] = DEFAULT_CLIP
     min_score: Annotated[float, Range(-1, 1)] = 0.1
@@ -54,7 +54,7 @@ class CaptionSimilarity:
 
 
 class _Area(NamedTuple):
-    """An area of a pair of images with a caption for each of them."""
+    """An area in a pair of images, with a caption for each image."""
 
     row: int
     pair: ImagePair
@@ -139,7 +139,7 @@ class ImgdiffDifferenceCaptionGeneratorMapper(AskingVisionModel, Mapper):
         faults: dict[int, Mapping[str, Any]],
         ctx: Context,
     ) -> list[_Area]:
-        """The areas whose parts a language model has described."""
+        """The areas, with captions of their parts from a language model."""
         prompt = self.template(_REGION_PROMPT)
         places = [
             (row, pair, box)
@@ -164,7 +164,7 @@ class ImgdiffDifferenceCaptionGeneratorMapper(AskingVisionModel, Mapper):
         ]
 
     def _fitting(self, areas: Sequence[_Area], ctx: Context) -> list[_Area]:
-        """The areas whose parts fit their captions."""
+        """The areas whose parts match their captions."""
         how = CaptionMatching(**self.image_text_matching_filter_args)
         scores = matching_pictures(
             how.hf_blip,
@@ -188,7 +188,7 @@ class ImgdiffDifferenceCaptionGeneratorMapper(AskingVisionModel, Mapper):
         return [area for area, score in zip(areas, scores, strict=True) if how.min_score <= score <= how.max_score]
 
     def _differences(self, areas: Sequence[_Area], ctx: Context) -> list[Answer]:
-        """What a language model says of the difference in each area."""
+        """What a language model says about the difference in each area."""
         prompt = self.template()
         messages: list[Messages] = [
             prompt.messages(
@@ -207,7 +207,7 @@ _NAMES: Final = ("region_caption1", "region_caption2", "bbox_difference_captions
 
 
 def _details(boxes: Any, size: tuple[int, int]) -> "Iterator[Box]":
-    """The boxes that are details of an image."""
+    """The boxes that are small enough to be details of an image."""
     for value in boxes or ():
         box = corners(value)
         if 0 < (box[2] - box[0]) * (box[3] - box[1]) <= size[0] * size[1] * _MAX_SHARE:
@@ -223,7 +223,7 @@ def marked(pair: ImagePair, box: "Box") -> "Image":
     left, top, right, bottom = inside(wide, pair.size)
     whole = Image.new("RGB", (2 * width + _BAR, height))
     for number, medium in enumerate(pair[:2]):
-        picture = flipped(medium.image(), horizontal=False, vertical=False).resize(pair.size)  # a copy
+        picture = flipped(medium.image(), horizontal=False, vertical=False).resize(pair.size)  # makes a copy
         ImageDraw.Draw(picture).rectangle((left, top, right - 1, bottom - 1), outline=(255, 0, 0), width=_LINE)
         whole.paste(picture, (number * (width + _BAR), 0))
     return whole

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.score import ScoreFilter
 
 @register("llm_difficulty_score_filter", modality="text")
 class LlmDifficultyScoreFilter(ScoreFilter):
-    """Keeps samples that a language model rates as hard: by language, depth, knowledge, steps and ambiguity.
+    """Keeps samples that a language model rates as hard, according to language, depth, knowledge, steps and ambiguity.
 
         create("llm_difficulty_score_filter", api_or_hf_model="qwen", api_endpoint="http://localhost:8000/v1")
 

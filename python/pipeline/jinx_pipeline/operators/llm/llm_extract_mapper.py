@@ -1,4 +1,4 @@
-"""Finds the fields of a schema: the operator `llm_extract_mapper`."""
+"""Extracts the fields of a schema: the operator `llm_extract_mapper`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -55,7 +55,7 @@ class LlmExtractMapper(AskingAnyModel, RewritingMapper):
 
 
 def _schema_of(value: Any) -> dict[str, Any]:
-    """The schema of a field; a field that only has a description takes any value without fields of its own."""
+    """The schema of a field; a field with only a description accepts any value that has no fields of its own."""
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType]
     return {"description": str(value), "type": ["string", "number", "boolean", "null", "array"], "items": {}}

@@ -20,19 +20,19 @@ class AskingAboutSamples(Asking):
     @property
     @abstractmethod
     def keys(self) -> Mapping[str, str]:
-        """The columns that the model sees, by their place in the prompt."""
+        """The columns that the model sees, by their placeholders in the prompt."""
 
     def given(self) -> Mapping[str, str]:
-        """The values of the recipe in the prompt."""
+        """Values from the recipe that are inserted into the prompt."""
         return {}
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """The data of a sample by place; None to ask nothing."""
+        """The data of a sample by placeholder; None to ask nothing."""
         data = {place: as_text(sample.get(key)) for place, key in self.keys.items()}
         return data if any(text.strip() for text in data.values()) else None
 
     def fault(self, sample: Mapping[str, Any], value: Any) -> str:
-        """What is wrong with the value of an answer beyond the schema; empty if nothing is."""
+        """What is wrong with the value of an answer that fits the schema; empty if nothing is."""
         del sample, value
         return ""
 
@@ -54,7 +54,7 @@ class AskingAboutSamples(Asking):
         return [one for one in messages if one is not None]
 
     def answers(self, samples: Sequence[Mapping[str, Any]], ctx: Context) -> list[Answer | None]:
-        """The answers about samples; None where nothing was asked."""
+        """The answers about samples; None if nothing was asked."""
         prompt = self.template()
         asked: list[int] = []
 
@@ -71,7 +71,7 @@ class AskingAboutSamples(Asking):
         return answers
 
     def samples_of(self, batch: Batch, ctx: Context) -> list[dict[str, Any]]:
-        """The values that the prompt needs of each sample; a column that no sample has is an error."""
+        """The values of each sample that the prompt needs; a column that no sample has is an error."""
         del ctx
         keys = [key for key in self.keys.values() if key in self.reads or key in batch.column_names]
         columns = {key: batch.text.to_pylist() if key == "text" else batch.column(key) for key in keys}
@@ -87,7 +87,7 @@ class FactsMapper(AskingAboutSamples, Mapper):
 
     @abstractmethod
     def facts(self, value: Any) -> Mapping[str, Any]:
-        """The facts of an answer that was understood."""
+        """The facts in an answer that was understood."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -108,14 +108,14 @@ class FactsMapper(AskingAboutSamples, Mapper):
 
 
 class RewritingMapper(AskingAboutSamples, Mapper):
-    """Replaces columns by what a language model writes. A sample whose answer was not understood stays as it is.
+    """Replaces columns with what a language model writes. A sample whose answer was not understood stays as it is.
 
     What was wrong with such an answer is in `__dj__meta__` under the name of the operator.
     """
 
     @abstractmethod
     def columns(self, value: Any) -> Mapping[str, Any]:
-        """The new values of columns from an answer that was understood."""
+        """The new values of columns, from an answer that was understood."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class AskingSplitter(AskingAboutSamples, Splitter):
 
     @abstractmethod
     def children(self, sample: Mapping[str, Any], value: Any) -> Sequence[Mapping[str, Any]]:
-        """The columns of each new sample; those under `__dj__meta__` are added to the facts of the sample."""
+        """The columns of each new sample; those under `__dj__meta__` are added to the facts of the original sample."""
 
     def split(self, batch: Batch, ctx: Context) -> tuple[Any, Mapping[str, Any]]:
         samples = self.samples_of(batch, ctx)
@@ -179,7 +179,7 @@ class JudgeMapper(AskingModel, FactsMapper):
 
     @property
     def key(self) -> str:
-        """The name of the judgement."""
+        """The key of the judgement in `__dj__meta__`."""
         return self.name.removesuffix("_mapper")
 
     def facts(self, value: Any) -> Mapping[str, Any]:
@@ -193,7 +193,7 @@ class JudgeMapper(AskingModel, FactsMapper):
 
 
 def own_column(batch: Batch, name: str) -> str:
-    """The column of a role or name, to be replaced as a whole.
+    """The column for a role or name, which will be replaced as a whole.
 
     Raises:
         TypeError: The role is inside a column, such as the texts of messages.

@@ -14,7 +14,7 @@ from jinx_pipeline.operators.llm.tree import BATCH_META, GroupAggregator, Unpars
 
 @register("meta_tags_aggregator", modality="text")
 class MetaTagsAggregator(GroupAggregator):
-    """Merges tags with the same meaning in a group: which tag becomes which, and how often each then occurs.
+    """Merges tags with the same meaning in a group; returns which tag becomes which, and how often each then occurs.
 
         create("meta_tags_aggregator", input_key="dialog_topic_labels", target_tags=["work", "home"], api_model="qwen")
 

@@ -1,4 +1,4 @@
-"""Asks a language model with vision the texts of samples: the operator `mllm_mapper`."""
+"""Asks a vision language model the questions in samples: the operator `mllm_mapper`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from jinx_pipeline.operators.llm.pictures import AskingAboutImages
 
 @register("mllm_mapper", modality="multimodal")
 class MllmMapper(AskingHfModel, AskingAboutImages, RewritingMapper):
-    """Replaces the text of a sample, a question about its images, by the answer of a language model with vision.
+    """Replaces the text of a sample, a question about its images, with the answer of a vision language model.
 
         create("mllm_mapper", hf_model="qwen-vl", api_endpoint="http://localhost:8000/v1", output_key="answer")
 

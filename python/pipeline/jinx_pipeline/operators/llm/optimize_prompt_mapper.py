@@ -1,4 +1,4 @@
-"""Makes new prompts from those of samples: the operator `optimize_prompt_mapper`."""
+"""Makes new prompts from the prompts of samples: the operator `optimize_prompt_mapper`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any

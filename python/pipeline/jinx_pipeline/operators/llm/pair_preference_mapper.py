@@ -11,7 +11,7 @@ from jinx_pipeline.operators.llm.mapping import RewritingMapper
 
 @register("pair_preference_mapper", modality="text")
 class PairPreferenceMapper(AskingModel, RewritingMapper):
-    """Adds a plausible but worse answer to a question with its answer, for training on preferences, and the reason.
+    """Adds a plausible but worse answer to a question, and the reason why it is worse, for preference training.
 
         create("pair_preference_mapper", api_model="qwen", api_endpoint="http://localhost:8000/v1")
 

@@ -15,7 +15,7 @@ from jinx_pipeline.sample.media import Media
 
 
 class AskingAboutImages(AskingAboutSamples):
-    """Shows the images of a sample, and its text. Of a sample without images, nothing is asked.
+    """Asks about the images of a sample and its text. Of a sample without images, nothing is asked.
 
     Attributes:
         max_image_side: The longest side of an image in pixels; larger images are made smaller.
@@ -63,7 +63,7 @@ class AskingAboutImages(AskingAboutSamples):
 
 
 class _Urls(Sequence[str]):
-    """The images of a sample as data URLs, which are made on access: while other requests are under way.
+    """The images of a sample as data URLs; these are made on access, while other requests are in progress.
 
     Args:
         operator: The operator.

@@ -31,7 +31,7 @@ class QuestionAnswerMapper(RewritingMapper):
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
         data = super().data(sample)
-        # A missing text cannot be improved.
+        # A sample without a text cannot be improved.
         return data if data is not None and any(data[place].strip() for place in self.written) else None
 
     def columns(self, value: Any) -> Mapping[str, Any]:
@@ -39,7 +39,7 @@ class QuestionAnswerMapper(RewritingMapper):
 
 
 class CalibratingMapper(AskingModel, QuestionAnswerMapper):
-    """Corrects the question, the answer, or both, by the text of the sample.
+    """Corrects the question, the answer, or both, according to the text of the sample.
 
     Attributes:
         reference_key: The column with the reference text.
@@ -53,4 +53,4 @@ class CalibratingMapper(AskingModel, QuestionAnswerMapper):
 
 
 class OptimizingMapper(AskingAnyModel, QuestionAnswerMapper):
-    """Makes the question, the answer, or both better."""
+    """Improves the question, the answer, or both."""

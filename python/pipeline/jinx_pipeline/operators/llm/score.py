@@ -17,7 +17,7 @@ _MOST = 5  # dimensions are rated from 1 to 5
 
 
 class JudgedFilter(AskingAnyModel, Filter):
-    """A filter by the judgement of a language model. A sample whose answer was not understood has no score.
+    """A filter that uses a language model's judgement. A sample whose answer was not understood has no score.
 
     The statistic with the record is JSON: the judgement with its reasons, the raw answer, and how it was parsed.
 
@@ -41,7 +41,7 @@ class JudgedFilter(AskingAnyModel, Filter):
 
     @abstractmethod
     def judged(self, answer: Answer) -> Any:
-        """The statistic of an answer that was understood."""
+        """The statistic from an answer that was understood."""
 
     def given(self) -> Mapping[str, str]:
         """The values of the recipe in the prompt."""

@@ -1,4 +1,4 @@
-"""Gives texts a label: the operator `text_tagging_by_prompt_mapper`."""
+"""Labels texts: the operator `text_tagging_by_prompt_mapper`."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -14,7 +14,7 @@ _TAGS: Final = ["mathematics", "code", "translation", "role play", "open questio
 
 @register("text_tagging_by_prompt_mapper", modality="text")
 class TextTaggingByPromptMapper(AskingHfModel, FactsMapper):
-    """Adds one label of a list to `__dj__meta__`.
+    """Adds one label from a list to `__dj__meta__`.
 
         create("text_tagging_by_prompt_mapper", hf_model="qwen", tag_list=["news", "fiction", "other"])
 

@@ -1,4 +1,4 @@
-"""The base of aggregators that summarize the texts of a group as a tree, under a limit of tokens."""
+"""The base of aggregators that summarize the texts of a group as a tree, within a limit of tokens."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
@@ -16,11 +16,11 @@ BATCH_META: Final = "__dj__batch_meta__"
 
 
 class UnparsedError(ValueError):
-    """Raised when the model gives no usable answer for a group."""
+    """Raised if the model gives no usable answer for a group."""
 
 
 class GroupAggregator(AskingModel, Aggregator):
-    """Makes one sample from a group, with what a language model says about all of them in `__dj__batch_meta__`.
+    """Makes one sample from a group, with what a language model says about the group in `__dj__batch_meta__`.
 
     Attributes:
         input_key: The name in `__dj__meta__`, or the column, with the text of each sample.
@@ -37,7 +37,7 @@ class GroupAggregator(AskingModel, Aggregator):
         return (BATCH_META,)
 
     def values(self, batch: Batch) -> list[Any]:
-        """The values of the samples that have one."""
+        """The values of the samples that have a value."""
         known = batch.column(META) if META in batch.column_names else [None] * len(batch)
         values = [facts.get(self.input_key) if isinstance(facts, Mapping) else None for facts in known]
         if not any(value is not None for value in values):
@@ -46,7 +46,7 @@ class GroupAggregator(AskingModel, Aggregator):
 
 
 class TreeAggregator(GroupAggregator):
-    """Summarizes texts: as many at once as the limit allows, then their summaries, until one is left.
+    """Summarizes texts: as many at once as the limit allows, then the summaries, until only one is left.
 
     Attributes:
         max_token_num: The most tokens of texts in a request, as estimated; None: all texts in one.
@@ -59,7 +59,7 @@ class TreeAggregator(GroupAggregator):
         return {}
 
     def shown(self, value: Any) -> str:
-        """The value of an answer as a text of the next level."""
+        """The value of an answer as a text for the next level."""
         return as_text(value)
 
     def summary(self, texts: Sequence[str], ctx: Context) -> Any:
@@ -81,7 +81,7 @@ class TreeAggregator(GroupAggregator):
             texts = [self.shown(answer.value) for answer in answers]
 
     def _parts(self, texts: Sequence[str]) -> list[list[str]]:
-        """The texts in parts under the limit; each part but the last has at least two, so that the tree ends."""
+        """The texts in parts within the limit; each part but the last has at least two, so that the tree ends."""
         if self.max_token_num is None:
             return [list(texts)]
         most = self.max_token_num // 2

@@ -1,4 +1,4 @@
-"""The base of operators whose language model with vision is in `mllm_mapper_args`, as Data-Juicer's recipes have it."""
+"""The base of operators with a vision language model in `mllm_mapper_args`, as in Data-Juicer's recipes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _LLAVA: Final = Model(kind="openai", model="llava-hf/llava-v1.6-vicuna-7b-hf")
 
 @dataclass(frozen=True, kw_only=True)
 class VisionModel:
-    """A language model with vision, and how it answers.
+    """A vision language model, and its settings.
 
     Attributes:
         hf_model: Its name at the service, or a model of the kind `openai` in the recipe.
@@ -30,7 +30,7 @@ class VisionModel:
 
 
 class AskingVisionModel(ComposedOperator, Asking):
-    """Asks the language model with vision in `mllm_mapper_args`.
+    """Asks the vision language model in `mllm_mapper_args`.
 
     Attributes:
         mllm_mapper_args: `hf_model`, the model: its name at the service, or a model of the kind `openai` in the recipe;
@@ -42,7 +42,7 @@ class AskingVisionModel(ComposedOperator, Asking):
 
     @property
     def vision(self) -> VisionModel:
-        """The model, and how it answers."""
+        """The model and its settings."""
         return VisionModel(**self.mllm_mapper_args)
 
     @property

@@ -1,4 +1,4 @@
-"""The base of operators that answer the requests in samples, as an inference engine does."""
+"""The base of operators that answer the requests in samples, like an inference engine."""
 
 from collections.abc import Mapping
 from typing import Any

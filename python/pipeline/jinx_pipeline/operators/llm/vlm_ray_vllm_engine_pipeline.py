@@ -11,7 +11,7 @@ from jinx_pipeline.operators.llm.vllm_engine import EngineMapper
 
 @register("vlm_ray_vllm_engine_pipeline", modality="multimodal")
 class VlmRayVllmEnginePipeline(EngineMapper, AskingAboutImages):
-    """Writes the answers of a language model with vision to the requests in samples and their images.
+    """Adds a vision language model's answers to the requests and images in samples.
 
         create("vlm_ray_vllm_engine_pipeline", api_or_hf_model="qwen-vl", api_endpoint="http://localhost:8000/v1")
 

@@ -41,7 +41,7 @@ class CaptionSplitter(Splitter):
 
     @abstractmethod
     def candidates(self, batch: Batch, media: Sequence[Sequence[Media]], ctx: Context) -> Sequence[Sequence[str]]:
-        """The candidates for the caption of each medium, the most likely first.
+        """The candidate captions of each medium, most likely first.
 
         Args:
             batch: The samples.
@@ -51,7 +51,7 @@ class CaptionSplitter(Splitter):
 
     @property
     def captions_kept(self) -> int:
-        """The number of candidates for each medium that stay, of each of which a sample is made."""
+        """The number of candidates kept for each medium; a sample is made of each."""
         return 1
 
     @property
@@ -101,7 +101,7 @@ class CaptionSplitter(Splitter):
         ]
 
     def chosen(self, candidates: Sequence[str], chunk: str, roles: Roles, rng: "np.random.Generator") -> Sequence[str]:
-        """The candidates that are kept for a medium.
+        """The candidates kept for a medium.
 
         Args:
             candidates: The candidates.
@@ -114,7 +114,7 @@ class CaptionSplitter(Splitter):
 
 
 class CandidateSplitter(CaptionSplitter):
-    """Makes captions of several candidates.
+    """Makes captions by choosing from several candidates.
 
     Attributes:
         caption_num: The number of candidates for each medium.
@@ -177,12 +177,12 @@ class Captioner(CandidateSplitter):
             prompt=self.prompt,
             max_new_tokens=self.max_new_tokens,
         )
-        # The captions of the frames of a video are one text.
+        # The captions of a video's frames are joined into one text.
         return [[". ".join(one) for one in zip(*of_medium, strict=True)] for of_medium in found]
 
 
 def _captioned(chunk: str, kept: Sequence[str], role: Role, roles: Roles) -> str:
-    """The tokens of a chunk in their order, with a caption after each one of a role, and the end of the chunk."""
+    """The tokens of a chunk in order, with a caption after each token of a role, and then the end of the chunk."""
     tokens = {roles.token(name): name for name in MEDIA}
     places = sorted((at, token) for token in tokens for at in _places(chunk, token))
     remaining = iter(kept)

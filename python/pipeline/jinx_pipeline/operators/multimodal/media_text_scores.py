@@ -24,14 +24,14 @@ REDUCE: Mapping[Reduce, Any] = {"avg": lambda scores: sum(scores) / len(scores),
 
 
 class Pair(NamedTuple):
-    """A text with the media that it is about."""
+    """A text with the media to which it refers."""
 
     text: str
     media: Sequence[Media]
 
 
 class MediaTextFilter(PaddedTexts, ListFilter):
-    """Keeps samples by a score of each chunk of the text with the media of its tokens.
+    """Keeps samples by a score of each chunk of the text with the media whose tokens it contains.
 
     A text without tokens is compared with all media. A chunk with several pictures has the average, the largest or the
     smallest of their scores.
@@ -93,7 +93,7 @@ class MediaTextFilter(PaddedTexts, ListFilter):
 
 
 class ClipTextFilter(MediaTextFilter):
-    """Keeps samples by the cosine of the embeddings of a text and its media by a CLIP model.
+    """Keeps samples by the cosine of CLIP embeddings of a text and its media.
 
     Attributes:
         hf_clip: The directory of a CLIP or SigLIP model with its processor, its name in the local cache, or in the

@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.multimodal.media_text_scores import MediaTextFilter, Pair
 from jinx_pipeline.optional import require
 
-# A determiner, adjectives and nouns, in the tags of the Penn Treebank, of which each token has one letter.
+# A determiner, adjectives and nouns, as Penn Treebank tags that are abbreviated to one letter per token.
 _PHRASE = re.compile("d?j*n+")
 _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
@@ -82,7 +82,7 @@ class PhraseGroundingRecallFilter(MediaTextFilter):
         ]
 
     def _recall(self, boxes: Sequence[Located], count: int) -> float:
-        """The share of `count` phrases that are found; of all boxes, the `count` most probable ones count."""
+        """The share of `count` phrases that were found, using only the `count` most probable boxes."""
         hits: dict[int, Located] = {}
         for one in boxes[:count]:
             if one.number in hits or one.share > self.large_area_ratio_thr:
@@ -93,7 +93,7 @@ class PhraseGroundingRecallFilter(MediaTextFilter):
 
 
 def noun_phrases(document: Any) -> tuple[str, ...]:
-    """The noun phrases of a text: perhaps a determiner, any adjectives, and nouns.
+    """The noun phrases of a text: an optional determiner, any adjectives, and nouns.
 
     Args:
         document: The text as spaCy's `Doc`, with the tags of the Penn Treebank.

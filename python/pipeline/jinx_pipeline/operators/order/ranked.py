@@ -1,4 +1,4 @@
-"""Operators that sort all samples by keys, and decide by the order."""
+"""Operators that sort all samples by keys, and decide according to the order."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MEMORY = 256_000_000
-# How many keys are Python objects at a time.
+# The number of keys that are Python objects at a time.
 _CHUNK = 65_536
 _NUMBERS, _TEXTS, _MISSING = b"numbers", b"texts", b"missing"
 
@@ -37,7 +37,7 @@ class Ranked(Partitioned):
     @property
     @abstractmethod
     def sort_keys(self) -> list[tuple[str, bool, bool]]:
-        """For each key, its path, whether its length is the key, and whether the largest comes first."""
+        """For each key: its path, whether its length is the key, and whether the largest comes first."""
 
     @property
     def leaves_out_missing(self) -> bool:
@@ -91,7 +91,7 @@ class Ranked(Partitioned):
             positions.append(table.column(POSITION).to_numpy().astype(np.int64) + start)
             kinds.add(table, positions[-1])
             if kinds.is_mixed():
-                break  # `decide` refuses them
+                break  # `decide` refuses such keys
             for first in range(0, len(table), _CHUNK):
                 part = table.slice(first, _CHUNK)
                 columns = (python_keys(part, number) for number in range(len(directions)))

@@ -59,5 +59,5 @@ class Sort(Ranked):
         return Decision(Chunks(lambda: iter(order)), counts={"missing": missing})
 
     def _parsed(self) -> list[tuple[str, bool, bool]]:
-        """For each key, its path, whether its length is the key, and whether a `-` reverses it."""
+        """For each key: its path, whether its length is the key, and whether a `-` reverses it."""
         return [parse_key(key, []) for key in ([self.by] if isinstance(self.by, str) else self.by)]

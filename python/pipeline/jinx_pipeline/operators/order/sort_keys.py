@@ -13,9 +13,9 @@ from jinx_pipeline.operators.api.batch import Batch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Floats represent integers up to this size exactly.
+# Floats represent all integers up to this size exactly.
 _EXACT = 1 << 53
-# How many keys of each block are sampled to choose ranges, and how many characters of a string.
+# The number of keys sampled from each block to choose ranges, and of characters of a string.
 PROBED = 64
 PROBED_CHARACTERS = 256
 _WORD = 8
@@ -136,12 +136,12 @@ class Edges:
 
 
 def _edges(count: int, ranges: int) -> list[int]:
-    """The indices where the ranges except the first begin, in a number of sorted keys."""
+    """The indices in sorted keys where the ranges begin, except the first."""
     return [count * number // ranges for number in range(1, ranges)] if count else []
 
 
 def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
-    """For each string, the number of sorted edges that come before it or are equal to it.
+    """For each string, the number of sorted edges that are less than or equal to it.
 
     Strings are compared in words of eight bytes, until they differ from the edge.
     """
@@ -163,7 +163,7 @@ def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
 
 
 def _words(texts: pa.Array, rows: "npt.NDArray[np.int64]", start: int) -> "npt.NDArray[np.uint64]":
-    """Eight bytes of each string from an offset on, as numbers that sort like the strings."""
+    """Eight bytes of each string, from an offset on, as numbers that sort like the strings."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     source = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)

@@ -6,7 +6,7 @@ from jinx_pipeline.sample.remote.s3_source import S3Options
 
 
 class S3Access(Operator):
-    """Reaches S3, or a service with its interface.
+    """Connects to S3, or to a service with the same interface.
 
     Attributes:
         aws_access_key_id: The environment variable with the ID of the access key, such as `$MY_ID`; by default
@@ -29,7 +29,7 @@ class S3Access(Operator):
         super().check()
 
     def options(self, seconds: float) -> S3Options:
-        """How S3 is reached."""
+        """The options for connecting to S3."""
         return S3Options(
             self.aws_region,
             self.endpoint_url,

@@ -1,4 +1,4 @@
-"""Downloads objects of S3: the operator `s3_download_file_mapper`."""
+"""Downloads objects from S3: the operator `s3_download_file_mapper`."""
 
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.remote.s3_access import S3Access

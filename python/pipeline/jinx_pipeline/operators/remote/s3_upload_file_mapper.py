@@ -72,7 +72,7 @@ class S3UploadFileMapper(S3Access, Transfers):
         prefix = self.s3_prefix.rstrip("/") + "/" if self.s3_prefix else ""
         url = f"s3://{self.s3_bucket}/{prefix}{file.name}"
         if not file.exists() and self.remove_local and source.exists(url):
-            return url  # an earlier attempt uploaded it
+            return url  # already uploaded by an earlier attempt
         if not file.is_file():
             raise TransferError(f"{text}: not a regular file")
         source.upload(file, url, skip_existing=self.skip_existing)

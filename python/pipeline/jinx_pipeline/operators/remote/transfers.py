@@ -22,7 +22,7 @@ _LONGEST_NAME: Final = 100
 
 
 class Transfers(Mapper):
-    """Replaces or reads the files that a field names, several at once.
+    """Replaces or reads the files named in a field, several at once.
 
     If some files of a batch fail, the others are not transferred again when the engine looks for the bad row.
 
@@ -33,7 +33,7 @@ class Transfers(Mapper):
     max_concurrent: Annotated[int, Range(1, 1000)] = 10
 
     batch_size = 64
-    pure = False  # servers change
+    pure = False  # the content of servers changes
     may_probe = False
     trust = "connects to servers"
 
@@ -41,14 +41,14 @@ class Transfers(Mapper):
     _done: "ClassVar[Mapping[Any, Future[Any]]]" = {}
 
     def transferred(self, items: Sequence[Any], transfer: Callable[[Any], Any]) -> list[Any]:
-        """The results for items; the first error is raised after all have been tried."""
+        """The results for items; all are tried before the first error is raised."""
         done = dict(self._done) if any(item in self._done for item in items) else {}
         with ThreadPoolExecutor(self.max_concurrent) as pool:
             done |= {item: pool.submit(transfer, item) for item in dict.fromkeys(items) if item not in done}
         has_failed = any(done[item].exception() is not None for item in items)
         used = set[Any]() if has_failed else set(items)
         kept = {item: future for item, future in done.items() if item not in used}
-        self._done = kept  # pyright: ignore[reportAttributeAccessIssue] - of this instance
+        self._done = kept  # pyright: ignore[reportAttributeAccessIssue] - set for this instance only
         return [done[item].result() for item in items]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Transfers(Mapper):
 
 
 class Downloads(Transfers):
-    """Downloads the files of a field.
+    """Downloads the files named in a field.
 
     Attributes:
         download_field: The column with a URL, or a list of URLs. A path stays.
@@ -83,7 +83,7 @@ class Downloads(Transfers):
 
     @abstractmethod
     def is_url(self, text: str) -> bool:
-        """Whether a text is a URL of the source; other texts are paths."""
+        """Whether a string is a URL of the source; other strings are paths."""
 
     @property
     def content_field(self) -> str | None:
@@ -104,7 +104,7 @@ class Downloads(Transfers):
             raise ParameterError(self.name, "save_field", "save_field is the column of the URLs; name another")
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # each file has its own time limit
+        ctx.begins(0)  # each file gets its own time limit
         samples = batch.samples()
         wanted: list[list[str]] = []
         for value, sample in zip(batch.column(self.download_field), samples, strict=True):
@@ -141,7 +141,7 @@ class Downloads(Transfers):
 
 
 def file_name(url: str) -> str:
-    """The name for a downloaded file: that of the URL, with a digest, since other URLs may end with the same name."""
+    """The name for a downloaded file: that in the URL, with a digest, because other URLs may end in the same name."""
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     plain = "".join(character if character.isalnum() or character in "._-" else "_" for character in name).lstrip(".")
     stem, dot, suffix = plain.rpartition(".") if "." in plain else (plain, "", "")
@@ -150,7 +150,7 @@ def file_name(url: str) -> str:
 
 
 def listed(value: Any, field: str) -> list[str]:
-    """The strings of a field that is a string or a list; missing and empty ones are left out.
+    """The strings in a field that is a string or a list; missing and empty ones are left out.
 
     Raises:
         TypeError: It is something else.
@@ -163,7 +163,7 @@ def listed(value: Any, field: str) -> list[str]:
 
 
 def like(value: Any, results: Sequence[Any]) -> Any:
-    """The results, nested like the URLs; None where a URL is missing."""
+    """The results, nested like the URLs; None for a missing URL."""
     remaining = iter(results)
     if isinstance(value, list | tuple):
         return [None if element is None or element == "" else next(remaining) for element in value]  # pyright: ignore[reportUnknownVariableType]
@@ -171,7 +171,7 @@ def like(value: Any, results: Sequence[Any]) -> Any:
 
 
 def check_secret(operator: str, parameter: str, value: str | None) -> None:
-    """Refuse a secret in a recipe, where plans, logs and datasets would show it.
+    """Refuse a secret in a recipe, because plans, logs and datasets would show it.
 
     Raises:
         ParameterError: The value is not the name of an environment variable.

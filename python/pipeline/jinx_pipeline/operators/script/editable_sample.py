@@ -82,6 +82,6 @@ class EditableSample(MutableMapping[str, Any]):
         return changed, [name for name in self._stored if name not in result]
 
     def _is_unchanged(self, name: str, value: Any) -> bool:
-        if name not in self._before:  # set without having been read
+        if name not in self._before:  # set, but never read
             return False
         return is_same_value(value, self._before[name])

@@ -23,7 +23,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.sample.media import PARTS
 from jinx_pipeline.serving import served
 
-# Requests to a URL at once, unless the model says otherwise.
+# The number of concurrent requests to a URL, unless the model sets another.
 _AT_ONCE: Final = 16
 # The beginning of the name of a column of the output that is added to `__dj__meta__`.
 _IN_META: Final = f"{META}."
@@ -69,7 +69,7 @@ class ExternalOperatorMapper(Mapper):
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
     batch_size = 64
-    pure = False  # other code computes it
+    pure = False  # the result depends on other code
     trust = "runs code"
     settings = frozenset({"env"})
 
@@ -136,12 +136,12 @@ class ExternalOperatorMapper(Mapper):
         facts |= {"requirements": self.requirements, "options": self.options}
         adapter = ctx.model(json.dumps(facts, sort_keys=True), load_adapter)
         adapter.start()
-        ctx.begins(len(table))  # the time limit of rows holds for the adapter, and not for loading it
+        ctx.begins(len(table))  # the rows' time limit applies to the adapter, but not to loading it
         found = adapter(table)
         return {name: found.column(name).to_pylist() for name in self.output}
 
     def _served(self, columns: Mapping[str, list[Any]], count: int, ctx: Context) -> dict[str, list[Any]]:
-        """The columns of a service, which is asked about each sample."""
+        """The columns from a service, which gets a request for each sample."""
         model = self.model
         if model is None:
             raise ValueError("there is no model")
@@ -204,7 +204,7 @@ def schema_of(operator: str, output: Mapping[str, str]) -> pa.Schema:
 
 
 def _values(batch: Batch, name: str) -> list[Any]:
-    """The values of a column, of media as lists of bytes."""
+    """The values of a column; media become lists of bytes."""
     if name == "text":
         return batch.text.to_pylist()
     if name in PARTS:
@@ -214,7 +214,7 @@ def _values(batch: Batch, name: str) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can have it: bytes in base64."""
+    """A value in a form that JSON can represent: bytes become base64."""
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, Mapping):

@@ -8,7 +8,7 @@ from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 
 
 class ScriptOp(ScriptSplitter):
-    """Runs a function on each sample: it returns the sample (changed, or another dict), None to drop it, or a list.
+    """Runs a function on each sample; it returns the sample (changed, or another dict), None to drop it, or a list.
 
         ScriptOp(function=lambda sample: sample if sample["score"] > 0.5 else None)
 
@@ -24,9 +24,9 @@ class ScriptOp(ScriptSplitter):
 
 
 def function_operator(function: Callable[..., Any]) -> ScriptOp:
-    """An operator that runs a function, with the name of the function."""
+    """An operator that runs a function, and has its name."""
     operator = ScriptOp(function=function)
-    operator.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - this instance
+    operator.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - this instance only
     return operator
 
 

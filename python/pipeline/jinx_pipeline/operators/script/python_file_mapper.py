@@ -33,7 +33,7 @@ class PythonFileMapper(ScriptSplitter):
     batched: bool = False
 
     trust = "runs code"
-    # The digest of the file when the run was last compared with its plan; a worker expects this digest.
+    # The digest of the file when the run was last compared with its plan; workers expect this one.
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""
 
@@ -58,7 +58,7 @@ class PythonFileMapper(ScriptSplitter):
         return self._digest_of({**self.parameters, "file_path": self._digested})
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each worker reads the file itself when it starts.
+        # The function of `Dataset.filter`: keeps the samples for which a user function returns true.
         return {**self.__dict__, "_expected": self._digested or _content_of(self.file_path)}
 
     def function_to_run(self) -> Callable[[Any], Any]:
@@ -67,7 +67,7 @@ class PythonFileMapper(ScriptSplitter):
         try:
             module = module_of_file(self.file_path.resolve())
         except Exception as error:
-            # An ImportError, because the error concerns all rows.
+            # An ImportError, so that the error counts for all rows.
             raise ImportError(f"{self.file_path} cannot be loaded: {type(error).__name__}: {error}") from error
         function = getattr(module, self.function_name, None)
         if not callable(function):

@@ -83,7 +83,7 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
     changed: dict[str, Any] = {}
     for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
         check_column(column, values, len(batch))
-        # A row without the column was given None for it. If the value is still None, the row still lacks the column.
+        # A row without the column was passed None for it. If the value is still None, the row still lacks the column.
         old = before.get(column, [None] * len(batch))
         new = [was if value is None and was is REMOVED else value for value, was in zip(list(values), old, strict=True)]  # pyright: ignore[reportUnknownArgumentType]
         if column not in before or not all(map(is_same_value, new, old)):

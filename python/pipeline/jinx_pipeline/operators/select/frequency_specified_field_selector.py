@@ -53,7 +53,7 @@ class FrequencySpecifiedFieldSelector(EqualValues):
     def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         if not self.field_key:
             return Decision(all_positions(len(keys)))
-        # All samples that share a value are in the same table.
+        # All samples with the same value are in the same table.
         counted = [np.unique(table.column("first").to_numpy(), return_counts=True) for table in looks]
         values, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
         ordered = np.lexsort((values, -counts if self.reverse else counts))

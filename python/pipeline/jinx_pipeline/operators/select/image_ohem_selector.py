@@ -19,7 +19,7 @@ from jinx_pipeline.operators.select.sizes import check_size, size_of
 
 @register("image_ohem_selector", modality="image")
 class ImageOhemSelector(Ranked):
-    """Keeps the samples with the largest losses, in the order of the dataset; a function of the user gives the loss.
+    """Keeps the samples with the largest losses, in the order of the dataset; a user function returns the loss.
 
     The function is `score_fn(model, samples, images, device, **score_kwargs)` and returns a number for each sample of a
     batch; `images` are the decoded images of each sample. Losses are computed batch by batch on any worker. Of equal

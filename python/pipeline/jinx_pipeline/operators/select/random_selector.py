@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("random_selector")
 class RandomSelector(Selector):
-    """Keeps random samples, in the order of the dataset; the seed of the run decides which.
+    """Keeps random samples, in the order of the dataset; they depend on the run's seed.
 
     If both `select_ratio` and `select_num` are given, the smaller number counts.
 

@@ -14,7 +14,7 @@ from jinx_pipeline.operators.order.ranked import Ranked
 
 @register("range_specified_field_selector")
 class RangeSpecifiedFieldSelector(Ranked):
-    """Keeps the samples whose rank by a field lies in a window, in the order of the dataset.
+    """Keeps the samples whose rank by a field is within a range, in the order of the dataset.
 
     The smallest value has rank 0; a window includes its lower bound and excludes its upper bound. If a percentile and a
     rank are given, the narrower window counts. Samples without a value have no rank and are not kept. Values are

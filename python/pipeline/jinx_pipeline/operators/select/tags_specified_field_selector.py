@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @register("tags_specified_field_selector")
 class TagsSpecifiedFieldSelector(Partitioned):
-    """Keeps the samples whose tag at a field is one of the given tags; in a list of tags, at least one must be.
+    """Keeps the samples whose tag in a field is one of the given tags; in a list of tags, at least one must be.
 
         create("tags_specified_field_selector", field_key="tag", target_tags=["a"])([{"tag": "a"}, {"tag": "b"}])
         # [{"tag": "a"}]
@@ -59,7 +59,7 @@ class TagsSpecifiedFieldSelector(Partitioned):
         return keys, np.array([0, *[len(keys)] * partitions], np.int64)
 
     def keys_at_once(self, memory: int | None) -> int:
-        # Keys are not compared with each other, so a look can take any number.
+        # Keys are not compared with each other, so a look can take any number of them.
         return sys.maxsize
 
     def look(self, keys: Keys, look: int) -> pa.Table:

@@ -1,1 +1,1 @@
-"""Operators that write tables of a database."""
+"""Operators that write to and read from tables of a database."""

@@ -1,4 +1,4 @@
-"""Selects rows of a database while a run runs: a source with a query that follows other nodes of a graph."""
+"""Selects rows of a database during a run: a source with a query, which waits for other nodes of a graph."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

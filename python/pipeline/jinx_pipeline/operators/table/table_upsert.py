@@ -12,12 +12,12 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError
 
-# The connections of this process, with the tables that were prepared.
+# The open connections of this process, each with the tables that were prepared.
 _CONNECTIONS: dict[Address, tuple[Connection, set[str]]] = {}
 
 
 class TableUpsert(Operator):
-    """Upserts a row for each sample, by key, in one transaction for each batch; the samples are not changed.
+    """Upserts a row for each sample, by key, with one transaction per batch; the samples are not changed.
 
     A block that is done again writes the same rows again, so that its key must belong to one sample. While the
     database is away, workers wait; a row that it refuses is left out.

@@ -18,7 +18,7 @@ Method: TypeAlias = Callable[[str, np.random.Generator], str]
 
 
 class Augmenter(Splitter):
-    """Makes samples with changed texts; the seed and the sample's id decide what is changed.
+    """Makes samples with changed texts; the changes depend on the seed and the sample's id.
 
     A changed text that is equal to the original makes no sample.
 
@@ -35,7 +35,7 @@ class Augmenter(Splitter):
     @property
     @abstractmethod
     def methods(self) -> Mapping[str, Method]:
-        """The methods by the names of the parameters that choose them."""
+        """The methods, by the names of the parameters that select them."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _changed(text: str, chain: Sequence[tuple[str, Method]], rng: np.random.Gene
 
 
 def some_of(places: Sequence[int], share: float, rng: np.random.Generator, most: int | None = None) -> list[int]:
-    """A random choice of a share of places, at least one and at most `most`, ascending."""
+    """A random choice of a share of positions, at least one and at most `most`, ascending."""
     if not places:
         return []
     count = max(round(len(places) * share), 1)

@@ -51,7 +51,7 @@ def _expanded(text: str) -> str | None:
 
 
 def _applied(text: str, values: dict[str, str]) -> str:
-    """The text with its macros replaced, unless it becomes very much longer."""
+    """The text with its macros replaced, unless this makes it very much longer."""
     max_length = _LARGEST * len(text) + 1_000_000
     for _ in range(_DEPTH):
         after = _MACRO.sub(lambda match: values.get(match[1], match[0]), text)

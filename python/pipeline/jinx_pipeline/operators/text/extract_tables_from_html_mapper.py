@@ -86,7 +86,7 @@ _HIDDEN: Final = frozenset({"script", "style"})
 
 
 class _Tables(HTMLParser):
-    """Collects tables, in the order of their starts; tags that are not closed end with their table."""
+    """Collects tables, in the order in which they start; tags that are not closed end with their table."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -76,7 +76,7 @@ class InContextInfluenceFilter(LanguageModelFilter):
         return [Scored(f"{self.task_desc or ''} {one.context}".strip(), one.text) for one in found]
 
     def _valid_losses(self, valid: list[Scored], ctx: Context) -> list[float | None]:
-        """The losses of the validation set alone, which are computed once in a process."""
+        """The losses of the validation set alone; computed once per process."""
         kept = ctx.model(self.hf_model, load_causal_lm).kept
         key = ("losses", tuple(valid), self.max_length)
         if key not in kept:
@@ -88,7 +88,7 @@ class InContextInfluenceFilter(LanguageModelFilter):
 
 
 def _after(example: Scored, one: Scored) -> Scored:
-    """A sample after an example."""
+    """A sample that follows an example."""
     return Scored(" ".join(part for part in (example.context, example.text, one.context) if part), one.text)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @register("language_id_score_filter", modality="text")
 class LanguageIdScoreFilter(Filter):
-    """Keeps texts in the given languages, if the language is certain enough.
+    """Keeps texts in the given languages, if the detected language is certain enough.
 
     Without a model, `lingua` identifies 75 languages, from its own data and without a download; it is slower than
     fastText, and its scores are not comparable. A text without letters has the language `und` and the score 0.

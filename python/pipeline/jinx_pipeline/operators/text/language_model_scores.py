@@ -14,7 +14,7 @@ from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
 class LanguageModelFilter(PaddedTexts, Filter):
-    """Keeps samples by the loss of a causal language model on a response, perhaps after a query.
+    """Keeps samples by the loss of a causal language model on a response, which may follow a query.
 
     A sample with a list `messages` has the last message as its response, and those before it as its query.
 
@@ -66,7 +66,7 @@ class LanguageModelFilter(PaddedTexts, Filter):
 
 
 def columns_in(template: str | None) -> list[str]:
-    """The columns in the braces of a template.
+    """The columns that are named in the braces of a template.
 
     Raises:
         ValueError: Something in braces is not the name of a column.
@@ -82,7 +82,7 @@ def columns_in(template: str | None) -> list[str]:
 
 
 def filled(template: str, sample: Mapping[str, Any]) -> str:
-    """A template with the values of columns.
+    """A template filled with the values of columns.
 
     Raises:
         KeyError: The sample does not have a column.

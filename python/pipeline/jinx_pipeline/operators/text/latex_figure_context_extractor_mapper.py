@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @register("latex_figure_context_extractor_mapper", modality="text")
 class LatexFigureContextExtractorMapper(Splitter):
-    r"""Makes a sample of each figure with images of a LaTeX document; documents without such figures are dropped.
+    r"""Makes a sample of each figure with images in a LaTeX document; documents without such figures are dropped.
 
     Figures are the environments `figure`, `figure*` and `wrapfigure`. Of a figure with `subfigure` environments or
     `\subfigure` and `\subfloat` commands, each part is a sample; of one with several minipages, each minipage without a

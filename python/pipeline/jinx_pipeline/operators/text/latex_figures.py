@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 _FIGURES: Final = ("figure", "figure*", "wrapfigure")
-# Environments that are not prose.
+# LaTeX environments that are not prose.
 _NOT_PROSE: Final = (
     *_FIGURES,
     *("table", "table*", "tabular", "tabular*", "equation", "equation*", "align", "align*", "alignat", "alignat*"),
@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 
 @dataclass
 class _Parts:
-    """The contents of a figure.
+    """The parts that make up a figure.
 
     Attributes:
         parts: The content of each part, with a caption that stands before it.
@@ -72,7 +72,7 @@ def figures(text: str) -> Iterator[Figure]:
                     yield part
             continue
         pages = [content for _, content in _environments(body, ("minipage",))]
-        # Several minipages are figures of their own, side by side.
+        # If there are several minipages, each is a figure of its own.
         alone = [page for page in pages if not _OF_TABLE.search(page)] if len(pages) > 1 else [body]
         yield from (figure for content in alone if (figure := _figure("", content)).images)
 
@@ -90,7 +90,7 @@ def paragraphs(text: str, separator: str) -> list[str]:
 
 
 def labels_in(paragraph: str, commands: Sequence[str]) -> set[str]:
-    """The labels to which a paragraph refers by one of the commands."""
+    """The labels to which a paragraph refers with one of the commands."""
     names = "|".join(re.escape(command.lstrip("\\")) for command in commands)
     lists = re.findall(rf"\\(?:{names})\*?\{{([^{{}}]*)\}}", paragraph) if names else []
     return {label.strip() for labels in lists for label in labels.split(",")}
@@ -128,7 +128,7 @@ class _Source:
         return place if match is None else match.end()
 
     def after_options(self, place: int) -> int:
-        """The position after white space and options in brackets that are closed."""
+        """The position after white space and after options in closed brackets."""
         place = self.after_space(place)
         while self.is_at(place, "[") and place in self._closing:
             place = self.after_space(self._closing[place] + 1)
@@ -152,7 +152,7 @@ def _images(source: _Source) -> list[str]:
 
 
 def _parts(body: str) -> _Parts:
-    """The parts of a figure: environments `subfigure`, commands `subfigure` and `subfloat`."""
+    """The parts of a figure: `subfigure` environments, and `subfigure` and `subfloat` commands."""
     source = _Source(body)
     found = _Parts()
     outside: list[str] = []
@@ -177,7 +177,7 @@ def _parts(body: str) -> _Parts:
 
 
 def _environments(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The names and contents of environments that are not inside of each other."""
+    """The names and contents of environments that are not nested in each other."""
     for start, stop, name in _spans(text, names):
         inner_start = start + len(f"\\begin{{{name}}}")
         yield name, text[inner_start : stop - len(f"\\end{{{name}}}")]
@@ -194,7 +194,7 @@ def _spans(text: str, names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         end = f"\\end{{{name}}}"
         stop = text.find(end, match.end())
         if stop < 0:
-            wanted.discard(name)  # later environments of this name do not end either
+            wanted.discard(name)  # later environments with this name have no end either
             continue
         ended = stop + len(end)
         yield match.start(), ended, name

@@ -24,7 +24,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError
 
 @register("latex_merge_tex_mapper", modality="text")
 class LatexMergeTexMapper(Mapper):
-    """Makes a text of the `.tex` files of an archive (tar, also compressed, or zip), in the order of the archive.
+    """Makes a text of the `.tex` files in an archive (tar, also compressed, or zip), in the order of the archive.
 
     Files are UTF-8, or Latin-1 if they are not valid UTF-8. A file above `max_file_size` is left out; when
     `max_total_size` is reached, so are all that follow. `__dj__meta__.tex_files` and `tex_files_left_out` count them. A
@@ -74,7 +74,7 @@ class LatexMergeTexMapper(Mapper):
         limit, room = self.max_file_size or _MOST_WITHOUT_LIMIT, self.max_total_size or _MOST_WITHOUT_LIMIT
         is_full = False
         for file in _members(data, room * _MOST_EXPANDED):
-            # Sizes in headers are not to be trusted.
+            # The sizes in headers cannot be trusted.
             content = b"" if is_full else file.read(min(limit, room - total) + 1)
             if is_full or len(content) > limit:
                 left_out += 1

@@ -37,7 +37,7 @@ class ListedWordsFilter(Filter):
 
     @abstractmethod
     def source(self) -> tuple[str, Path | None, list[str] | None]:
-        """The kind of list, and the directory and the list that the user gave."""
+        """The kind of list, and the directory and list given by the user."""
 
     def resolve(self) -> None:
         self._words()

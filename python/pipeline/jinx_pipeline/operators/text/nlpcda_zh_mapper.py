@@ -9,7 +9,7 @@ from jinx_pipeline.operators.text.noise_zh import METHODS
 
 @register("nlpcda_zh_mapper", modality="text")
 class NlpcdaZhMapper(Augmenter):
-    """Makes samples with noise in their Chinese texts: similar words, characters that sound alike, other numerals.
+    """Makes samples with noise in their Chinese texts: similar words, homophones, other numerals.
 
     Each chosen method changes three of ten words or characters that it can change, at least one. The methods are those
     of Data-Juicer, which uses nlpcda; the implementation and its lists, of common words and characters, are our own.

@@ -1,4 +1,4 @@
-"""Noise in English texts: changed words and characters, as typing, spelling and scanning change them."""
+"""Noise in English texts: words and characters changed by typing, spelling and scanning errors."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ import numpy as np
 
 from jinx_pipeline.operators.text.augmenter import Method, some_of
 
-# Shares and limits of nlpaug: three of ten words, at most ten, and three of ten characters of such a word.
+# Defaults of nlpaug: change 30% of the words, at most ten, and 30% of the characters of such a word.
 _SHARE: Final = 0.3
 _MOST: Final = 10
 _LEAST_LENGTH: Final = 4
@@ -19,7 +19,7 @@ _ROWS: Final = ("1234567890", "qwertyuiop", "asdfghjkl;", "zxcvbnm,./")
 _LOOK_ALIKE: Final = (
     "0oO", "1lI", "5sS", "8B", "2zZ", "6bG", "9gq", "ceo", "uv", "vy", "nh", "rn", "tf", "4A", "mn", "DO",
 )  # fmt: skip
-# Pairs that are often misspelled for each other.
+# Letters that are often mistaken for each other in spelling.
 _MISSPELLED: Final = (
     ("ie", "ei"), ("ei", "ie"), ("ance", "ence"), ("ence", "ance"), ("able", "ible"), ("ible", "able"),
     ("tion", "sion"), ("ph", "f"), ("ough", "uff"), ("ck", "k"), ("ea", "ee"), ("ee", "ea"), ("ou", "u"), ("gh", "g"),
@@ -30,7 +30,7 @@ _MISSPELLED: Final = (
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words, white space and punctuation of a text, which joined are the text."""
+    """The words, white space and punctuation of a text; joined, they give the text again."""
     return _TOKEN.findall(text)
 
 
@@ -63,16 +63,16 @@ def swap_word(text: str, rng: np.random.Generator) -> str:
 
 
 def split_word(text: str, rng: np.random.Generator) -> str:
-    """Split words by a space."""
+    """Split words by inserting a space."""
     return _with_words(text, rng, lambda word: _inserted(word, int(rng.integers(1, len(word))), " "))
 
 
 def spelling(text: str, rng: np.random.Generator) -> str:
-    """Misspell words: exchange letters that sound alike, double or leave out a letter."""
+    """Misspell words: exchange letters that sound alike, or double or omit a letter."""
 
     def misspelled(word: str) -> str:
         fitting = [(old, new) for old, new in _MISSPELLED if old in word[1:]]
-        if fitting and rng.random() < 0.8:  # noqa: PLR2004 - mostly by sound
+        if fitting and rng.random() < 0.8:  # noqa: PLR2004 - usually choose a word that sounds alike
             old, new = fitting[int(rng.integers(min(len(fitting), 4)))]
             return word[0] + word[1:].replace(old, new, 1)
         at = int(rng.integers(1, len(word)))
@@ -118,7 +118,7 @@ def swap_character(text: str, rng: np.random.Generator) -> str:
 
 
 def _with_words(text: str, rng: np.random.Generator, change: Callable[[str], str]) -> str:
-    """The text with some words changed that have four characters or more."""
+    """The text with some of its words changed that have at least four characters."""
     tokens = tokens_of(text)
     for at in some_of(_words(tokens, _LEAST_LENGTH), _SHARE, rng, _MOST):
         tokens[at] = change(tokens[at])
@@ -159,7 +159,7 @@ _SIMILAR: Final = {
 
 
 def _other(table: Mapping[str, str], character: str, rng: np.random.Generator) -> str:
-    """A character from the table; the case stays unless the table has it."""
+    """A character from the table, in the same case unless the table contains this case."""
     is_upper = character not in table and character.isupper()
     others = table.get(character.lower() if is_upper else character)
     if not others:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jinx_pipeline.operators.text.augmenter import Method, some_of
 
-# Words of the same meaning; each line is a group.
+# Synonyms; bars separate the groups.
 _SYNONYMS: Final = """
 这里 这边 此处|那里 那边|现在 目前 如今|以前 从前 过去|以后 今后 将来|开始 着手 起初|结束 完毕 终结
 喜欢 喜爱 爱好|高兴 开心 愉快|漂亮 美丽 好看|非常 十分 特别|很多 许多 大量|重要 关键 紧要|问题 难题

@@ -4,7 +4,7 @@ from jinx_pipeline.operators.api.operator import Operator
 
 
 class PaddedTexts(Operator):
-    """Runs a model on texts that are padded to the longest of a batch, which changes the rounding of sums."""
+    """Runs a model on texts that are padded to the longest in a batch, which affects how sums are rounded."""
 
     @property
     def depends_on_batch(self) -> bool:

@@ -10,7 +10,7 @@ from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 
 class MatchReplacer(TextMapper):
-    """Replaces the matches of a kernel in texts, or those of a pattern of the user.
+    """Replaces the matches of a kernel in texts, or of a user's pattern.
 
     Attributes:
         pattern: A regular expression for other matches to replace.

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 
 
 def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pattern") -> None:
-    """Refuse a pattern that does not parse.
+    """Refuse a pattern that cannot be parsed.
 
     Raises:
         ParameterError: The pattern does not parse, or lacks the groups of its replacement.
@@ -24,21 +24,21 @@ def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pa
 
 
 def replaced(texts: pa.Array, steps: Iterable[tuple[str, str]], ctx: Context) -> pa.Array:
-    """The texts with the matches of each pattern replaced; a dot also matches the end of a line."""
+    """The texts with the matches of each pattern replaced; a dot also matches a line end."""
     for pattern, repl in steps:
         texts = merged(texts, kernels.replace_pattern(texts, _plain(pattern), repl, threads=ctx.threads))
     return texts
 
 
 def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
-    """The edited texts, and the unchanged ones in place of None."""
+    """The edited texts, with the unchanged text wherever there is None."""
     if all(text is None for text in edited):
         return texts
-    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - created on import
+    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - pyarrow creates it
 
 
 def _plain(pattern: str) -> str:
-    """The pattern without the `r'...'` that it may have in Data-Juicer's recipes."""
-    if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - r and two quotes
+    """The pattern without an `r'...'` around it, as Data-Juicer's recipes may have."""
+    if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - an r and quotes
         pattern = pattern[2:-1]
     return f"(?s){pattern}"

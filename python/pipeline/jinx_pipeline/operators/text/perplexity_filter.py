@@ -69,7 +69,7 @@ def _load_model(name: str, device: str) -> kernels.LanguageModel:
 
 
 def _tokenized(texts: list[str | None], tokenizer: Any) -> list[str]:
-    """The lines of the texts as tokens between spaces."""
+    """The lines of the texts as tokens separated by spaces."""
     lines = [(number, line) for number, text in enumerate(texts) for line in (text or "").splitlines()]
     encoded = tokenizer.encode_batch([line for _, line in lines], add_special_tokens=False)
     tokenized: list[list[str]] = [[] for _ in texts]

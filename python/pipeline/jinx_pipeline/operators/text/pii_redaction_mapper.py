@@ -119,7 +119,7 @@ class PiiRedactionMapper(Mapper):
             if unknown:
                 raise ParameterError(self.name, name, f"{name}: no {unknown[0]!r}; there are {', '.join(known)}")
         for number, pair in enumerate(self.extra_patterns or []):
-            if len(pair) != 2:  # noqa: PLR2004 - a pair
+            if len(pair) != 2:  # noqa: PLR2004 - two elements
                 problem = f"extra_patterns[{number}] is a pair of a pattern and a placeholder"
                 raise ParameterError(self.name, "extra_patterns", problem)
             try:
@@ -173,7 +173,7 @@ class PiiRedactionMapper(Mapper):
         return value
 
     def spans(self, text: str) -> list[Span]:
-        """What is replaced in a text: parts that do not overlap, in order."""
+        """The parts of a text to replace, in order and without overlaps."""
         if not text:
             return []
         placeholders = [
@@ -199,7 +199,7 @@ class PiiRedactionMapper(Mapper):
         return [detector for is_wanted, detectors in self._kinds() if is_wanted for detector in detectors] + extra
 
     def _kinds(self) -> "list[tuple[bool, tuple[Detector, ...]]]":
-        """The detectors of each kind, from the surest to the least sure."""
+        """The detectors of each kind, most reliable first."""
         return [
             (self.mask_pem, (secrets.PEM,)),
             (self.mask_jwt, (secrets.JWT,)),
@@ -236,5 +236,5 @@ class PiiRedactionMapper(Mapper):
         return re.compile("|".join(named) or "$.")
 
 
-# Names in messages whose values are structure, not content.
+# Keys in messages whose values are structure, not content.
 _STRUCTURE: Final = frozenset({"type", "role", "id", "tool_call_id", "tool_use_id", "call_id"})

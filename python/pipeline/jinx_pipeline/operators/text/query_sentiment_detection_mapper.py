@@ -9,7 +9,7 @@ from jinx_pipeline.operators.text.query_class import QueryClassMapper
 
 @register("query_sentiment_detection_mapper", modality="text")
 class QuerySentimentDetectionMapper(QueryClassMapper):
-    """Adds to `__dj__meta__` the sentiment of each query and its probability, which a classifier gives.
+    """Adds to `__dj__meta__` the sentiment of each query and its probability, from a classifier.
 
         create("query_sentiment_detection_mapper", hf_model="/models/sentiment")
 

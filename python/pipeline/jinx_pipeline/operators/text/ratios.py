@@ -1,4 +1,4 @@
-"""Computes shares."""
+"""Computes shares of a whole."""
 
 from typing import TYPE_CHECKING, Any
 

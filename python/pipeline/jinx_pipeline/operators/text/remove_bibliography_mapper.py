@@ -21,5 +21,5 @@ class RemoveBibliographyMapper(TextMapper):
         return replaced(texts, [(_START + ".*", "")], ctx)
 
 
-# The pattern avoids `\b`, which makes the regex engine slow on huge texts.
+# Not `\b`, which makes the regex engine slow on huge texts.
 _START = r"\\(?:appendix(?:\W|$)|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"

@@ -29,7 +29,7 @@ class RemoveTableTextMapper(TextMapper):
     max_col: int = 20
 
     def check(self) -> None:
-        if not 2 <= self.min_col <= self.max_col:  # noqa: PLR2004 - a table has columns
+        if not 2 <= self.min_col <= self.max_col:  # noqa: PLR2004 - a table has at least two columns
             problem = f"min_col is {self.min_col} and max_col {self.max_col}; a table has 2 columns or more"
             raise ParameterError(self.name, "min_col", problem)
 

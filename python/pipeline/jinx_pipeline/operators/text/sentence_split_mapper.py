@@ -10,7 +10,7 @@ from jinx_pipeline.operators.text.sentences import sentences
 
 @register("sentence_split_mapper", modality="text")
 class SentenceSplitMapper(TextMapper):
-    r"""Puts each sentence of a text on a line of its own, by rules for punctuation and abbreviations.
+    r"""Puts each sentence of a text on its own line, using rules for punctuation and abbreviations.
 
         create("sentence_split_mapper")([{"text": "Dr. No is here. Who?"}])  # [{"text": "Dr. No is here.\nWho?"}]
 

@@ -1,4 +1,4 @@
-"""The base class of filters by what a pipeline of spaCy finds in texts."""
+"""The base class of filters that use what a spaCy pipeline finds in texts."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
@@ -13,7 +13,7 @@ from jinx_pipeline.sample.tokens import without_tokens
 
 
 class SpacyTexts(Operator):
-    """Analyses texts with a pipeline of spaCy (the extra `spacy`).
+    """Analyses texts with a spaCy pipeline (the extra `spacy`).
 
     Attributes:
         lang: The language of the texts: `en` or `zh`.
@@ -41,7 +41,7 @@ class SpacyTexts(Operator):
         return pipeline_name(self.lang, self.spacy_model)
 
     def documents(self, batch: Batch, ctx: Context) -> Iterator[Any]:
-        """The texts of a batch without tokens of media, as spaCy's `Doc`."""
-        ctx.begins(0)  # no time limit per row while the pipeline runs on a batch
+        """The texts of a batch without media tokens, as spaCy's `Doc`."""
+        ctx.begins(0)  # no time limit per row while the pipeline processes a batch
         texts = [without_tokens(text or "", batch.roles) for text in batch.text.to_pylist()]
         return documents(self._pipeline, texts, ctx, needs=self.annotations)

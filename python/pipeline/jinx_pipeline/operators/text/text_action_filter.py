@@ -22,7 +22,7 @@ _TAGS = frozenset({"VV", "VB", "VBP", "VBZ", "VBD", "VBG", "VBN"})
 
 @register("text_action_filter", modality="text")
 class TextActionFilter(SpacyTexts, Filter):
-    """Keeps texts with enough actions: verbs, which a pipeline of spaCy finds.
+    """Keeps texts with enough actions: verbs, as found by a spaCy pipeline.
 
         create("text_action_filter", spacy_model="path/of/en_core_web_md", min_action_num=2)
 

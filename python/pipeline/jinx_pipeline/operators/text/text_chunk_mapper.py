@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @register("text_chunk_mapper", modality="text")
 class TextChunkMapper(Splitter):
-    """Makes a sample of each chunk of a text: cut at every match of a pattern, or into chunks of a length.
+    """Makes a sample of each chunk of a text: cut at each match of a pattern, or into chunks of a given length.
 
     With a pattern and a length, a chunk is as long as possible: it ends at the last match within the length, or at the
     largest length if there is no match. Chunks of white space are left out; a text without other chunks stays whole. A
@@ -74,7 +74,7 @@ class TextChunkMapper(Splitter):
         return np.array(parents, dtype=np.int64), children.with_texts_as(chunks)
 
     def _pieces(self, texts: pa.Array, ctx: Context) -> list[list[str]]:
-        """Each text split at the pattern: the text between matches, alternating with the matches."""
+        """Each text split at the pattern: the parts between matches, alternating with the matches."""
         if self.split_pattern is None:
             return [[text] for text in texts.to_pylist()]
         mark = "\x00"
@@ -87,7 +87,7 @@ class TextChunkMapper(Splitter):
         text = "".join(pieces)
         ends = self._ends(text, ctx)
         bounds = list(accumulate(map(len, pieces), initial=0))
-        # The start and end of the matches; empty matches do not separate chunks.
+        # The starts and ends of the matches; empty matches do not separate chunks.
         matches = [(start, stop) for start, stop in zip(bounds[1::2], bounds[2::2], strict=False) if start < stop]
         start, first = 0, 0
         while True:
@@ -107,7 +107,7 @@ class TextChunkMapper(Splitter):
                 start = overlap if overlap > start else reached
 
     def _ends(self, text: str, ctx: Context) -> list[int]:
-        """The starts of tokens, and the end of the text."""
+        """The starts of the tokens, and the end of the text."""
         if self.tokenizer is None:
             return list(range(len(text) + 1))
         offsets = ctx.model(self.tokenizer, load_tokenizer).encode(text, add_special_tokens=False).offsets

@@ -16,7 +16,7 @@ from jinx_pipeline.operators.text.padded import PaddedTexts
 
 @register("text_embedding_mapper", modality="text")
 class TextEmbeddingMapper(PaddedTexts, Mapper):
-    """Adds a column with the embedding of the text: a vector of the length 1.
+    """Adds a column with the embedding of the text: a vector of length 1.
 
         create("text_embedding_mapper", hf_model="/models/embedding")
 

@@ -25,7 +25,7 @@ _TAGS = frozenset({"NN", "NR", "PN", "NNS", "NNP", "NNPS", "PRP"})
 
 @register("text_entity_dependency_filter", modality="text")
 class TextEntityDependencyFilter(SpacyTexts, ListFilter):
-    """Keeps texts whose entities depend on other words, or other words on them, as a pipeline of spaCy finds.
+    """Keeps texts whose entities depend on other words, or vice versa, as found by a spaCy pipeline.
 
     Entities are nouns, proper nouns and pronouns. The statistic has the number of dependencies of each; a text without
     entities is dropped.
@@ -58,7 +58,7 @@ class TextEntityDependencyFilter(SpacyTexts, ListFilter):
 
 
 def _dependencies(document: Any) -> list[int]:
-    """The number of dependencies of each entity: on its head, and of words that are no punctuation on it."""
+    """The number of dependencies of each entity: on its head, and of words (not punctuation) on it."""
     counts = {token.i: int(token.dep_ != "ROOT") for token in document if _is_entity(token)}
     for token in document:
         if token.pos_ != "PUNCT" and token.dep_ != "ROOT" and token.head.i in counts:

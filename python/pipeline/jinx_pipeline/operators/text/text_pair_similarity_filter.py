@@ -16,7 +16,7 @@ from jinx_pipeline.operators.text.padded import PaddedTexts
 
 @register("text_pair_similarity_filter", modality="text")
 class TextPairSimilarityFilter(PaddedTexts, ListFilter):
-    """Keeps samples whose text is similar to a second one for a CLIP model: the cosine of their embeddings.
+    """Keeps samples whose text is similar to a second text, by the cosine of their CLIP embeddings.
 
     A sample in which one of them is missing or empty has no value.
 

@@ -1,4 +1,4 @@
-"""Tokenizes texts with a tokenizer that the user names."""
+"""Tokenizes texts with a tokenizer chosen by the user."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ def load_tokenizer(name: str, device: str) -> Any:
 
 
 def needed_tokenizer(parameter: str, name: str | Path | None) -> list[NeededFile]:
-    """The tokenizer that a parameter names, if it names one."""
+    """The tokenizer that a parameter names, if any."""
     return [] if name is None else [needed(parameter, _file_of(str(name)))]
 
 
@@ -43,7 +43,7 @@ def _file_of(name: str) -> Path:
 
 
 def count_tokens(texts: "pa.Array", tokenizer: str | None, ctx: Context) -> "npt.NDArray[np.int64]":
-    """The number of tokens of each text, int64 of shape (n,); without a tokenizer, words at Unicode's boundaries."""
+    """The number of tokens of each text, int64 of shape (n,); without a tokenizer, words by Unicode's rules."""
     if tokenizer is None:
         return kernels.count_words(texts, split="unicode", threads=ctx.threads)
     return np.array([len(numbers) for numbers in _encoded(texts, tokenizer, ctx)], dtype=np.int64)

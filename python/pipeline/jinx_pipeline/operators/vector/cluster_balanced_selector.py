@@ -1,4 +1,4 @@
-"""Selects as many samples of each cluster as possible: the operator `cluster_balanced_selector`."""
+"""Selects about as many samples from each cluster: the operator `cluster_balanced_selector`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register("cluster_balanced_selector")
 class ClusterBalancedSelector(Selector):
-    """Keeps equally many samples of each cluster of vectors, in the order of the dataset.
+    """Keeps equally many samples from each cluster of vectors, in the order of the dataset.
 
     Clusters with fewer samples are kept completely, and the others share what is left. Which samples of a cluster are
     kept is random, and the seed of the run decides. Samples without a vector are not kept.
@@ -58,7 +58,7 @@ class ClusterBalancedSelector(Selector):
         shuffled = ctx.rng("", self.name).permutation(len(places))
         order = shuffled[np.argsort(numbers[shuffled], kind="stable")]
         sizes = np.bincount(numbers)
-        # The place of each sample in its cluster: first come the first samples of all clusters, then the second ones.
+        # The rank of each sample in its cluster: the first samples of all clusters come first, then the second ones.
         rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         chosen = order[np.argsort(rank, kind="stable")][: size_of(count, self.select_ratio, self.select_num)]
         return np.sort(places[chosen]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Mappers that first look at the vectors of all samples, and then add columns to each sample."""
+"""Mappers that first read the vectors of all samples, and then add columns to each sample."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class FittedMapper(PartDeduplicator):
 
     @abstractmethod
     def fitted(self, vectors: "npt.NDArray[Any]") -> "Fitted":
-        """The rows by which samples are mapped, of shape (rows, numbers).
+        """The rows that are used to map samples, of shape (rows, numbers).
 
         Args:
             vectors: The vectors of all samples that have one, mapped from a file.
@@ -52,7 +52,7 @@ class FittedMapper(PartDeduplicator):
 
     def repeated(self, signatures: Iterable[pa.Table]) -> Any:
         rows = self.fitted(stored_signatures(signatures, self.vector_field).mapped())
-        # One dimension, as decisions are stored: the length of a row, and the rows.
+        # Decisions are stored as one dimension: the length of a row, then the rows.
         return np.concatenate([[rows.shape[1]], rows.ravel()]).astype(np.float32)
 
     def edit(self, batch: Batch, keys: Any, ctx: Context) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Keeps what is near to given examples, or far from them: the operator `nearest_filter`."""
+"""Keeps samples that are near to given examples, or far from them: the operator `nearest_filter`."""
 
 from collections.abc import Mapping
 from functools import cached_property

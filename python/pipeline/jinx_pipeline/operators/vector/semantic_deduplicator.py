@@ -23,7 +23,7 @@ _BLOCK_ROWS = 1024
 
 @register("semantic_deduplicator")
 class SemanticDeduplicator(Deduplicator):
-    """Removes samples whose vector is nearly that of an earlier sample, as SemDeDup does.
+    """Removes samples whose vector is nearly the same as that of an earlier sample, as SemDeDup does.
 
     Vectors are divided into clusters by k-means, and compared within each cluster. A sample is a duplicate of the first
     kept sample of its cluster whose cosine similarity is at least `threshold`. Samples without a vector stay. For the
@@ -66,7 +66,7 @@ class SemanticDeduplicator(Deduplicator):
 
 
 def first_similar(vectors: "npt.NDArray[np.float32]", threshold: float) -> "npt.NDArray[np.int64]":
-    """For each vector of length 1, the first kept vector before it that is similar enough; -1 if it is kept itself."""
+    """For each vector of length 1, the first earlier kept vector that is similar enough; -1 if it is kept itself."""
     firsts = np.full(len(vectors), -1, np.int64)
     for start in range(0, len(vectors), _BLOCK_ROWS):
         block = vectors[start : start + _BLOCK_ROWS]

@@ -24,6 +24,6 @@ def clusters(vectors: "npt.NDArray[Any]", count: int, seed: int = 0) -> "npt.NDA
 
 
 def members_of(numbers: "npt.NDArray[np.int64]") -> "list[npt.NDArray[np.int64]]":
-    """The places of the members of each cluster that has some, ascending."""
+    """The positions of the members of each cluster that is not empty, ascending."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []

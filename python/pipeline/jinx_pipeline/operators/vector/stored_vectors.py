@@ -1,4 +1,4 @@
-"""The vectors of all samples in a temporary file, so that a decision about them needs little memory."""
+"""The vectors of all samples in a temporary file, so that a decision about them takes little memory."""
 
 import mmap
 import tempfile
@@ -20,7 +20,7 @@ _VECTOR, _PRESENT = "vector", "present"
 
 
 class StoredVectors:
-    """Vectors that are written block by block and then mapped.
+    """Vectors that are written block by block and then memory-mapped.
 
     Only vectors that are present are in the file. It has no name, and is gone when this object is.
 
@@ -40,7 +40,7 @@ class StoredVectors:
         return sum(len(mask) for mask in self._masks)
 
     def extend(self, values: Sequence[Any]) -> None:
-        """Add the next samples by their values, as `vectors_of` takes them."""
+        """Add the next samples, given as values that `vectors_of` accepts."""
         self.append(*vectors_of(values, self._name))
 
     def append(self, vectors: "npt.NDArray[Any]", present: "npt.NDArray[np.bool_]") -> None:
@@ -81,7 +81,7 @@ class StoredVectors:
         return np.frombuffer(mapped, dtype=self._dtype).reshape(self._rows, self._width)
 
     def _opened(self) -> IO[bytes]:
-        file = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - closed with this object
+        file = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - closed when this object is deleted
         weakref.finalize(self, file.close)
         return file
 
@@ -95,7 +95,7 @@ class StoredVectors:
 
 
 def stored_of(values: Any, name: str) -> StoredVectors:
-    """The vectors of a column: what was stored block by block, or a list of values."""
+    """The vectors of a column, given as what was stored block by block or as a list of values."""
     if isinstance(values, StoredVectors):
         return values
     stored = StoredVectors(name)
@@ -104,7 +104,7 @@ def stored_of(values: Any, name: str) -> StoredVectors:
 
 
 def vector_signatures(values: Sequence[Any], name: str) -> pa.Table:
-    """The vectors of samples, and which have one, as signatures that `stored_signatures` takes.
+    """The vectors of samples, and which samples have one, as signatures for `stored_signatures`.
 
     Args:
         values: The values of a column.
@@ -116,7 +116,7 @@ def vector_signatures(values: Sequence[Any], name: str) -> pa.Table:
 
 
 def stored_signatures(signatures: Iterable[pa.Table], name: str) -> StoredVectors:
-    """The vectors of tables that `vector_signatures` has made."""
+    """The vectors in tables made by `vector_signatures`."""
     stored = StoredVectors(name)
     for table in signatures:
         numbers = table.column(_VECTOR).combine_chunks().flatten().to_numpy(zero_copy_only=False)

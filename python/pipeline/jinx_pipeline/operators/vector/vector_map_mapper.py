@@ -1,4 +1,4 @@
-"""A map of vectors in two dimensions, as a column: the operator `vector_map_mapper`."""
+"""A two-dimensional map of vectors, as a column: the operator `vector_map_mapper`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ _LEAST_FITTED = 4
 
 @register("vector_map_mapper")
 class VectorMapMapper(FittedMapper):
-    """Adds the place of each sample on a map, where samples with similar vectors are close to each other.
+    """Adds the position of each sample on a map, where samples with similar vectors are close to each other.
 
     t-SNE with cosine distances (scikit-learn, `pip install 'jinx-pipeline[map]'`) places up to `fit_samples` random
     samples. Every sample is placed at the mean of its five most similar ones, weighted by their similarity, so that
@@ -57,12 +57,12 @@ class VectorMapMapper(FittedMapper):
 
     def _places(self, directions: "npt.NDArray[np.float32]") -> "npt.NDArray[np.float32]":
         count = len(directions)
-        if count < _LEAST_FITTED:  # too few for a map: placed on a line
+        if count < _LEAST_FITTED:  # too few samples for a map: place them on a line
             return np.stack([np.arange(count), np.zeros(count)], axis=1).astype(np.float32)
         manifold = require("sklearn.manifold", extra="map", what=self.name)
         perplexity = min(self.perplexity, (count - 1) / 3)
         settings = {"metric": "cosine", "init": "random", "random_state": self.seed, "perplexity": perplexity}
-        # Several threads would add numbers in a different order each time.
+        # Several threads would add numbers in varying order.
         with require("threadpoolctl", extra="map", what=self.name).threadpool_limits(1):
             return manifold.TSNE(n_components=2, **settings).fit_transform(directions).astype(np.float32)
 

@@ -21,7 +21,7 @@ def ratio_of(operator: str, parameter: str, ratio: float | str) -> Fraction:
 
 
 def check_ratios(operator: str, low: float | str, high: float | str) -> None:
-    """Refuse the parameters `min_ratio` and `max_ratio` if they are not ratios, or no ratio lies between them.
+    """Refuse `min_ratio` and `max_ratio` if they are not ratios, or if no ratio lies between them.
 
     Raises:
         ParameterError: They are not.

@@ -1,4 +1,4 @@
-"""Cuts a video into clips, exact to the frame, by copying or by encoding."""
+"""Cuts a video into clips at exact frames, by copying or by encoding."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Cut = Literal["auto", "copy", "exact"]
 _EDGE = 1e-6
-# Packets of audio may lie this many seconds behind the packets of the picture.
+# Audio packets may come this many seconds after the video packets of the same time.
 _SLACK_SECONDS = 10
 
 
@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
 
 class Timeline:
-    """The times of the frames of a video, from its packets; no frame is decoded.
+    """The times of a video's frames, from its packets; no frame is decoded.
 
     Attributes:
         times: The times of all frames in seconds from the first, ascending, float64 of shape (n,).
@@ -49,7 +49,7 @@ class Timeline:
         for packet in container.demux(stream):
             if packet.size == 0:
                 continue
-            if packet.is_discard:  # hidden by an edit list: the first frame that is shown has the time 0
+            if packet.is_discard:  # hidden by an edit list: the first frame shown has time 0
                 is_plain = False
                 continue
             if packet.pts is None:
@@ -59,7 +59,7 @@ class Timeline:
             pts.append(packet.pts)
             last_duration = packet.duration or last_duration
             if keys and packet.pts < keys[-1]:
-                keys.pop()  # an open group: frames after the key frame need those before it
+                keys.pop()  # an open GOP: frames after the key frame depend on frames before it
             if packet.is_keyframe:
                 keys.append(packet.pts)
         if not pts:
@@ -81,7 +81,7 @@ class Timeline:
         return len(self.ticks)
 
     def time(self, number: int) -> Fraction:
-        """The exact time of a frame in seconds, as the container counts."""
+        """The exact time of a frame in seconds, by the container's clock."""
         return int(self.ticks[number]) * self._base
 
 
@@ -108,7 +108,7 @@ def spans(duration: float, length: float, overlap: float, min_last: float) -> li
 
 
 def timeline_of(medium: Media, operator: str) -> Timeline:
-    """The times of a video's frames, which are read once."""
+    """The times of a video's frames; they are read once."""
 
     def read(medium: Media) -> Timeline:
         with opened(medium, operator) as container:
@@ -157,7 +157,7 @@ def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "au
 def _cut(
     medium: Media, operator: str, timeline: Timeline, ranges: Sequence[tuple[int, int]], *, is_copy: bool
 ) -> Iterator[Clip]:
-    """The clips of ranges of frames, which are all copied or all encoded."""
+    """The clips for ranges of frames; all are copied, or all are encoded."""
     if not ranges:
         return
     rotation = facts_of(medium, operator).rotation if is_copy else None
@@ -197,7 +197,7 @@ class _Cutter:
         self._open: list[tuple[tuple[int, int], VideoWriter]] = []
 
     def abort(self) -> None:
-        """Drop the clips that are not finished."""
+        """Drop the clips that are not complete."""
         for _, writer in self._open:
             writer.abort()
 
@@ -249,7 +249,7 @@ class _Cutter:
                 writer.sound(packet)
 
     def _closed(self, number: int | None) -> Iterator[Clip]:
-        """The clips that get no more packets; all clips if `number`, that of the last frame, is None."""
+        """The clips that get no more packets; all clips if `number`, the last frame's, is None."""
         timeline = self._timeline
         while self._open:
             (first, stop), writer = self._open[0]

@@ -1,4 +1,4 @@
-"""Opens videos with PyAV, and reads the facts of their headers."""
+"""Opens videos with PyAV, and reads facts from their headers."""
 
 import re
 from collections.abc import Generator
@@ -19,12 +19,12 @@ MAX_PIXELS = 178_956_970
 _SAFE = {"protocol_whitelist": "none"}
 _MAGIC_BYTES = 8
 _DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)", re.ASCII)
-# FFmpeg decodes the first frames of a file unless it has no decoder and may not look ahead.
+# FFmpeg decodes the first frames of a file, unless it has no decoder and must not read ahead.
 _HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyzeduration": "0"}
 
 
 def facts_of(medium: Media, operator: str) -> VideoFacts:
-    """The facts of a video's header, which is read once. A frame is decoded only if the header has no frame size.
+    """The facts in a video's header, which is read once. A frame is decoded only if the header has no frame size.
 
     Args:
         medium: The video.
@@ -52,7 +52,7 @@ def facts_of(medium: Media, operator: str) -> VideoFacts:
 
 @contextmanager
 def opened(medium: Media, operator: str) -> Generator[Any]:
-    """A PyAV container with a video stream, which reads the medium by range and decodes in one thread.
+    """A PyAV container with a video stream, which reads the medium in ranges and decodes in one thread.
 
     Args:
         medium: The video.
@@ -71,14 +71,14 @@ def opened(medium: Media, operator: str) -> Generator[Any]:
 
 
 def duration_of(container: Any) -> float:
-    """The length of the video stream in seconds, from its packets if the header does not have it."""
+    """The length of the video stream in seconds, from its packets if the header does not state it."""
     stream = container.streams.video[0]
     if stream.duration is not None:
         seconds = float(stream.duration * stream.time_base)
     else:
         seconds = (container.duration or 0) / 1_000_000
     if seconds:
-        # What FFmpeg says of Matroska is the duration of the longest stream.
+        # For Matroska, FFmpeg reports the duration of the longest stream.
         tagged = _tagged_seconds(stream) if "matroska" in container.format.name else None
         return min(seconds, tagged or seconds)
     end, count = 0.0, 0
@@ -86,12 +86,12 @@ def duration_of(container: Any) -> float:
         count += packet.size > 0
         if packet.pts is not None:
             end = max(end, float((packet.pts + (packet.duration or 0)) * packet.time_base))
-    # A raw stream has no times.
+    # A raw stream has no timestamps.
     return end or (float(count / stream.average_rate) if stream.average_rate else 0.0)
 
 
 def _tagged_seconds(stream: Any) -> float | None:
-    """The duration of a Matroska stream, which is in its tags (`00:00:02.000000000`); None: there is none."""
+    """The duration in the tags of a Matroska stream (`00:00:02.000000000`); None if there is none."""
     text = next((value for name, value in stream.metadata.items() if name.upper().startswith("DURATION")), "")
     found = _DURATION.fullmatch(text)
     return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3])
@@ -112,7 +112,7 @@ def _container(medium: Media, file: IO[bytes], operator: str, options: dict[str,
 
 
 def _format(file: IO[bytes]) -> str | None:
-    """The format, if the first bytes of a file are unambiguous: FFmpeg then need not try its demuxers."""
+    """The format, if the first bytes of a file identify it: FFmpeg then need not try its demuxers."""
     place = file.tell()
     start = file.read(_MAGIC_BYTES)
     file.seek(place)

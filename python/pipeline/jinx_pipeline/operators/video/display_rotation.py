@@ -1,4 +1,4 @@
-"""How an MP4 or QuickTime file is turned for display, from its header; FFmpeg tells it only of decoded frames."""
+"""How an MP4 or QuickTime file is turned for display, from its header; FFmpeg only reports this for decoded frames."""
 
 import math
 import struct
@@ -28,7 +28,7 @@ def display_rotation(file: IO[bytes]) -> int:
 
 
 def rotation_of(a: int, b: int) -> int:
-    """The degrees of the first two numbers of a transformation matrix."""
+    """The degrees for the first two numbers of a transformation matrix."""
     return round(-math.degrees(math.atan2(b, a)) / _QUARTER) * _QUARTER % _TURN
 
 
@@ -48,6 +48,6 @@ def _rotation(file: IO[bytes], head: Box) -> int:
         return 0
     file.seek(head.start + offset)
     matrix = file.read(8)
-    if len(matrix) < 8:  # noqa: PLR2004 - two numbers
+    if len(matrix) < 8:  # noqa: PLR2004 - the matrix has at least two numbers
         return 0
     return rotation_of(*struct.unpack(">ii", matrix))

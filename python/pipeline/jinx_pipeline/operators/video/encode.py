@@ -13,21 +13,21 @@ from jinx_pipeline.operators.video.container import opened
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
-# The codecs for MP4; videos with others are Matroska files.
+# Codecs that MP4 can hold; videos with other codecs become Matroska files.
 _IN_MP4 = {"aac", "mp3", "ac3", "eac3", "alac"} | {"h264", "hevc", "av1", "mpeg4"}
-# Visually lossless, and fast; one thread, because the output of x264 depends on their number.
+# Visually lossless and fast. One thread, because the output of x264 depends on the number of threads.
 _ENCODERS = {
     "libx264": {"crf": "18", "preset": "veryfast", "threads": "1"},
     "mpeg4": {"qmin": "2", "qmax": "4", "threads": "1"},
 }
-# A video that is being written is in memory up to this size, and then in a temporary file. Several clips are written
-# at once.
+# A video being written stays in memory up to this size, and then goes to a temporary file; several clips are written at
+# once.
 _IN_MEMORY_BYTES = 4 << 20
 _PLAIN, _PLAIN_ODD = "yuv420p", "yuv444p"
 
 
 class VideoWriter:
-    """A video that is being written, with the first audio of its source.
+    """A video being written, with the first audio stream of its source.
 
     Frames are encoded as H.264 (x264, constant rate factor 18; MPEG-4 if FFmpeg lacks x264). The pixel format stays if
     the encoder has it; colour, rotation and the shape of pixels stay. Times begin at `start`.
@@ -59,7 +59,7 @@ class VideoWriter:
         copied = (self._audio, self._video if is_copy else None)
         is_mp4 = {codec_of(stream) for stream in copied if stream} <= _IN_MP4
         self.suffix = ".mp4" if is_mp4 else ".mkv"
-        self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - returned by `close`
+        self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - `close` returns it
         # Without this, Matroska files would have random identifiers.
         options = {"fflags": "+bitexact"}
         self._out = self._av.open(self._file, "w", format="mp4" if is_mp4 else "matroska", options=options)
@@ -70,9 +70,9 @@ class VideoWriter:
         self.is_flushed = False
 
     def frame(self, frame: Any, time: Fraction) -> None:
-        """Encode a frame; its time in the source, in seconds, must be later than that of the frame before."""
+        """Encode a frame; its time in the source, in seconds, must be later than that of the previous frame."""
         picture = self._picture or self._begin(self._encoder(frame))
-        # A video may change its size.
+        # The size of frames may change within a video.
         written = frame.reformat(width=picture.width, height=picture.height, format=picture.pix_fmt)
         base = picture.codec_context.time_base
         pts = round((time - self._start) / base)
@@ -81,14 +81,15 @@ class VideoWriter:
         self._mux(picture.encode(written))
 
     def packet(self, packet: Any, dts: int) -> None:
-        """Copy a packet of the picture.
+        """Copy a packet of the video stream.
 
         Args:
             packet: The packet.
             dts: Its decoding time in the source; that of the packet may be missing.
         """
         if self._picture is None:
-            # Opaque: FFmpeg needs no encoder for what is copied, and has none by the name of a decoder (`libdav1d`).
+            # Opaque, so that FFmpeg needs no encoder for a copied stream: none has the name of a decoder such as
+            # `libdav1d`.
             try:
                 stream = self._out.add_stream_from_template(self._video, opaque=True)
             except ValueError as error:
@@ -99,20 +100,20 @@ class VideoWriter:
         self._mux(self._moved(packet, self._picture, dts))
 
     def sound(self, packet: Any) -> None:
-        """Copy a packet of the audio."""
+        """Copy a packet of the audio stream."""
         if self._picture is None:  # all streams must be known before the first packet
             self._waiting.append(packet)
         else:
             self._mux(self._moved(packet, self._sound))
 
     def finish_frames(self) -> None:
-        """Write the frames that the encoder holds back."""
+        """Write the frames that the encoder still holds back."""
         if self._picture is not None and not self._is_copy and not self.is_flushed:
             self._mux(self._picture.encode(None))
         self.is_flushed = True
 
     def close(self) -> IO[bytes] | None:
-        """The finished video, at its beginning; None if it has no frame."""
+        """The finished video, positioned at its start; None if it has no frames."""
         self.finish_frames()
         if self._picture is None:
             self._file.close()
@@ -128,7 +129,7 @@ class VideoWriter:
     def _mux(self, packets: Any) -> None:
         try:
             self._out.mux(packets)
-        except self._av.FFmpegError as error:  # not of the source, which was read
+        except self._av.FFmpegError as error:  # raised by writing; the source was already read
             raise self._refused(error.strerror) from error
 
     def _refused(self, reason: object) -> MediaError:
@@ -136,7 +137,7 @@ class VideoWriter:
         return MediaError(f"the video cannot be {how} into {self.suffix[1:].upper()}: {reason}{advice}")
 
     def _begin(self, picture: Any) -> Any:
-        """Take a stream as that of the picture; returns it."""
+        """Use a stream as the video stream; returns it."""
         self._picture = picture
         if self._audio is not None:
             self._sound = self._out.add_stream_from_template(self._audio)
@@ -164,7 +165,7 @@ class VideoWriter:
         return stream
 
     def _moved(self, packet: Any, stream: Any, dts: int | None = None) -> Any:
-        """A copy of a packet at its place in this video."""
+        """A copy of a packet, moved to its time in this video."""
         shift = round(self._start / packet.time_base)
         moved = self._av.Packet(bytes(packet))
         moved.stream, moved.time_base, moved.duration = stream, packet.time_base, packet.duration
@@ -176,25 +177,25 @@ class VideoWriter:
 
 @cache
 def can_be_copied(codec: str) -> bool:
-    """Whether a clip can hold packets of a codec, by FFmpeg's name; if not, its frames must be encoded."""
+    """Whether a clip can contain packets of a codec, by FFmpeg's name; otherwise, its frames must be encoded."""
     av = require("av", extra="video", what="Writing videos")
     with av.open(BytesIO(), "w", format="matroska") as container:
         return codec in _IN_MP4 or codec in container.supported_codecs
 
 
 def codec_of(stream: Any) -> str:
-    """The codec of a stream, as FFmpeg calls it; not the name of the decoder, such as `libdav1d` for `av1`."""
+    """FFmpeg's name of a stream's codec, not of its decoder, such as `libdav1d` for `av1`."""
     return stream.codec_context.codec.canonical_name
 
 
 def first_audio(container: Any) -> Any:
-    """The first audio stream of a container that has samples, in a codec that FFmpeg has; None if it has none."""
+    """A container's first audio stream with samples and a codec that FFmpeg has; None if there is none."""
     known = (stream for stream in container.streams.audio if stream.codec_context is not None)
     return next((stream for stream in known if stream.codec_context.sample_rate), None)
 
 
 class FrameTimes:
-    """The times of decoded frames; a frame without one follows the frame before.
+    """The times of decoded frames; a frame without a time follows the previous one.
 
     Args:
         stream: The video stream.
@@ -205,7 +206,7 @@ class FrameTimes:
         self._last: Fraction | None = None
 
     def of(self, frame: Any) -> Fraction:
-        """The time of the next frame in seconds, as the container counts."""
+        """The time of the next frame in seconds, by the container's clock."""
         if frame.pts is not None:
             time: Fraction = frame.pts * frame.time_base
         else:
@@ -269,13 +270,13 @@ def transcoded(
 
 def _x264_options(crf: int | None) -> dict[str, str]:
     options = {} if crf is None else {"crf": str(crf)}
-    # With AVX-512, x264 (core 165) does not give the same bytes each time; with AVX2, it gives those of its C code.
+    # With AVX-512, x264 (core 165) gives different bytes each time; with AVX2, it gives those of its C code.
     return options | ({"x264-params": "asm=AVX2"} if has_avx512() else {})
 
 
 @cache
 def has_avx512() -> bool:
-    """Whether the processor has AVX-512, with which x264 is not to be used."""
+    """Whether the processor has AVX-512, which x264 must not use."""
     try:
         return "avx512f" in Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
@@ -283,7 +284,7 @@ def has_avx512() -> bool:
 
 
 def _pixel_format(frame: Any, known: Iterable[Any]) -> str:
-    """The pixel format of an encoder that loses least of a frame."""
+    """The pixel format of an encoder that loses the least of a frame."""
     is_odd = frame.width % 2 or frame.height % 2
     if frame.format.name in {format_.name for format_ in known} and not (is_odd and "420" in frame.format.name):
         return frame.format.name

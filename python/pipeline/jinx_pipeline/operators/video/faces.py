@@ -1,4 +1,4 @@
-"""Finds faces with a Haar cascade of OpenCV."""
+"""Finds faces with an OpenCV Haar cascade."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _DEFAULT = "haarcascade_frontalface_alt.xml"
-# The step between the sizes that are searched, and the number of neighbours that a face needs.
+# The step between the face sizes that are searched, and the minimum number of neighbouring hits of a face.
 _SCALE_FACTOR = 1.1
 _MIN_NEIGHBOURS = 3
 
@@ -28,7 +28,7 @@ class Box(NamedTuple):
 
 
 def check_cascade(operator: str, path: str) -> None:
-    """Refuse a file that is not a cascade of OpenCV.
+    """Refuse a file that is not an OpenCV cascade.
 
     Args:
         operator: The name of the operator.
@@ -42,14 +42,14 @@ def check_cascade(operator: str, path: str) -> None:
     require("cv2", extra="opencv", what=operator)
     try:
         is_empty = _cascade(operator, path).empty()
-    except Exception:  # noqa: BLE001 - OpenCV raises SystemError and errors of its own
+    except Exception:  # noqa: BLE001 - OpenCV raises SystemError and its own errors
         is_empty = True
     if is_empty:
         raise ParameterError(operator, "cv_classifier", f"{path}: not a cascade that OpenCV can read")
 
 
 def faces_in(grey: "npt.NDArray[np.uint8]", operator: str, path: str) -> list[Box]:
-    """The faces of a picture, from left to right.
+    """The faces in a picture, from left to right.
 
     Args:
         grey: The brightness of the pixels, of shape (height, width).

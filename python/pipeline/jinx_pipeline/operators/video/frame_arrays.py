@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def write_frame_arrays(file: IO[bytes], arrays: "Iterable[npt.NDArray[Any]]") -> int:
-    """Write an array for each frame, named `00000`, `00001` and so on, as they are made; returns their number."""
+    """Write an array for each frame as it is made, named `00000`, `00001` and so on; returns their number."""
     count = 0
     with ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for array in arrays:

@@ -1,4 +1,4 @@
-"""Frames of videos as the pictures that models look at."""
+"""Frames of videos as the pictures that models process."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def frames_of(
     operator: str, method: Sampling, count: int, *, horizontal_flip: bool = False, vertical_flip: bool = False
 ) -> Pictures:
-    """The sampled frames of a video are its pictures.
+    """Uses the sampled frames of a video as its pictures.
 
     Args:
         operator: The name of the operator, for messages.

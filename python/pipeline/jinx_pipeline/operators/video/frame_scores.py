@@ -1,4 +1,4 @@
-"""The base class of filters that score videos by their frames with a model."""
+"""The base class of filters that score videos by their frames, using a model."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class FrameScoreFilter(PictureScoreFilter):
-    """Keeps samples by a score of the frames of each video that a model gives.
+    """Keeps samples by a model's score of the frames of each video.
 
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to

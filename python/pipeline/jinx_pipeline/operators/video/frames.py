@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Sampling = Literal["all_keyframes", "all_frames", "uniform"]
-# Sampled frames of a video that are kept for other operators.
+# The memory for sampled frames of a video that are kept for other operators.
 _KEPT_BYTES = 16 << 20
 _BYTES_PER_PIXEL = 1.5
 _EDGE = 1e-6
-# FFmpeg finds no packet after the last entries of an FLV's index; earlier entries are tried then.
+# FFmpeg finds no packet after the last entries of an FLV's index, so try this many earlier entries.
 _TRIES = 3
 _TURNS = {90: "ROTATE_90", 180: "ROTATE_180", 270: "ROTATE_270"}
 
@@ -49,19 +49,19 @@ def _decoded(medium: Media, operator: str, method: Sampling, count: int, seconds
         else:
             if method == "all_keyframes":
                 container.streams.video[0].codec_context.skip_frame = "NONKEY"
-            # Some decoders do not skip frames.
+            # Select frames here too, because some decoders do not skip any.
             yield from (frame for frame in container.decode(video=0) if method == "all_frames" or frame.key_frame)
 
 
 def uniform_times(start: float, stop: float, count: int) -> list[float]:
-    """The times of `count` frames at equal distances from the first to the last; of one, that in the middle."""
+    """The times of `count` frames at equal distances from first to last; for a single frame, the middle."""
     if count == 1:
         return [(start + stop) / 2]
     return [start + (stop - start) * number / (count - 1) for number in range(count)]
 
 
 def frames_at(container: Any, times: Sequence[float]) -> Iterator[tuple[Any, float]]:
-    """For each time the first frame that is not earlier, or the last frame of the video; no frame twice.
+    """For each time, the first frame that is not earlier, or the video's last frame; no frame twice.
 
     It seeks to key frames where the container has an index, and does not decode frames that no other frame needs.
 
@@ -89,7 +89,7 @@ def frames_at(container: Any, times: Sequence[float]) -> Iterator[tuple[Any, flo
 
 
 def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float]]:
-    """Decoded frames with their times, at least those at the last of `wanted`, which the caller shortens."""
+    """Decoded frames with their times, up to the last of `wanted`, which the caller shortens."""
     stream = container.streams.video[0]
     context, base = stream.codec_context, stream.time_base
     origin = Fraction(stream.start_time or 0) * base
@@ -98,9 +98,9 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
     while wanted:
         target = int((origin + Fraction(wanted[-1])) / base)
         ahead = bisect_right(keys, target) - 1
-        if ahead > 0 and keys[ahead] > place:  # the key frame before the target lies ahead
+        if ahead > 0 and keys[ahead] > place:  # the key frame before the target is further ahead
             place = keys[ahead]
-            # The index has decoding times, which may be earlier than the time at which the key frame is shown.
+            # The index contains decoding times, which may be earlier than the time at which the key frame is shown.
             packets = _packets_from(container, stream, [target, *keys[ahead::-1][:_TRIES]])
         packet = next(packets, None)
         if packet is None:
@@ -113,7 +113,7 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
 
 
 def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterator[Any]:
-    """The packets from the key frame before the first of some times on at which there are any."""
+    """The packets from the key frame before a time on; for the first of the given times at which there are any."""
     for place in places:
         container.seek(place, stream=stream)
         packets = container.demux(stream)
@@ -124,10 +124,10 @@ def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterato
 
 
 def upright(frame: Any) -> "Image":
-    """A frame as a picture, turned as the container says."""
+    """A frame as a picture, turned as the container specifies."""
     from PIL.Image import Transpose, frombuffer
 
-    # Half the time of `to_image`, which copies the pixels twice.
+    # Takes half the time of `to_image`, which copies the pixels twice.
     plane = frame.reformat(format="rgb24").planes[0]
     picture = frombuffer("RGB", (frame.width, frame.height), plane, "raw", "RGB", plane.line_size, 1)
     turn = _TURNS.get(frame.rotation % 360)

@@ -1,4 +1,4 @@
-"""The boxes of MP4 and QuickTime files, of which only the headers are read."""
+"""The boxes of MP4 and QuickTime files; only their headers are read."""
 
 import struct
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from typing import IO, NamedTuple
 
 _HEADER = struct.Struct(">I4s")
 _LARGE_HEADER = struct.Struct(">Q")
-# A box with more boxes means a damaged or hostile file.
+# A box that contains more boxes is damaged or hostile.
 _MAX_BOXES = 1000
 
 
 class Box(NamedTuple):
-    """A box.
+    """A box in the file.
 
     Attributes:
         kind: Its four letters.
@@ -25,7 +25,7 @@ class Box(NamedTuple):
 
 
 def boxes(file: IO[bytes], start: int, stop: int) -> Iterator[Box]:
-    """The boxes between two places, up to the first that does not fit."""
+    """The boxes between two positions, up to the first invalid one."""
     for _ in range(_MAX_BOXES):
         if start + _HEADER.size > stop:
             return
@@ -35,7 +35,7 @@ def boxes(file: IO[bytes], start: int, stop: int) -> Iterator[Box]:
             return
         size, kind = _HEADER.unpack(header)
         content = start + _HEADER.size
-        if size == 1:  # the size follows, as 64 bits
+        if size == 1:  # the actual size follows, as 64 bits
             large = file.read(_LARGE_HEADER.size)
             if len(large) < _LARGE_HEADER.size:
                 return
@@ -54,7 +54,7 @@ def boxes_of(file: IO[bytes], box: Box, kind: bytes) -> Iterator[Box]:
 
 
 def movie_box(file: IO[bytes]) -> Box | None:
-    """The box `moov` of a file; None if it is no MP4 or QuickTime file, or has none."""
+    """The box `moov` of a file; None if the file is not MP4 or QuickTime, or has no such box."""
     size = file.seek(0, 2)
     file.seek(4)
     if file.read(4) != b"ftyp":

@@ -16,24 +16,24 @@ from jinx_pipeline.operators.video.mp4_boxes import Box, boxes, movie_box
 from jinx_pipeline.operators.video.video_facts import VideoFacts
 
 _CODECS = {b"avc1": "h264", b"avc3": "h264", b"hvc1": "hevc", b"hev1": "hevc", b"av01": "av1", b"vp09": "vp9"}
-# Where the time scale and the duration are in the boxes `mdhd` and `mvhd`, by the version of the box.
+# The position of the time scale and the duration in the boxes `mdhd` and `mvhd`, by box version.
 _TIMES = {0: struct.Struct(">12xII"), 1: struct.Struct(">20xIQ")}
 _MATRIX = struct.Struct(">9iII")
 _ONE = 1 << 16
-# The first two rows of the matrices of quarter turns.
+# The first two rows of the matrices for quarter turns.
 _TURNS = {(_ONE, 0, 0, 0, _ONE, 0), (0, _ONE, 0, -_ONE, 0, 0), (-_ONE, 0, 0, 0, -_ONE, 0), (0, -_ONE, 0, _ONE, 0, 0)}
 _LAST = 1 << 30
-# The size and kind of a description of samples, and where in it are width and height, and the boxes that follow.
+# The layout of a sample description: its size, kind, width and height; and the length of the part before its boxes.
 _DESCRIPTION = struct.Struct(">4xII4s24xHH")
 _DESCRIPTION_BYTES = 8 + 86
 _EDITS = {0: struct.Struct(">4xIIii"), 1: struct.Struct(">4xIQqi")}
-# A table of times with more changes is left to FFmpeg.
+# Tables of times with more changes than this are left to FFmpeg.
 _MAX_CHANGES = 1 << 15
 _MAX_TICKS = 1 << 31
 
 
 class _UnusualError(Exception):
-    """Raised when the file is not plain."""
+    """Raised if the file is not plain."""
 
 
 def plain_facts(file: IO[bytes]) -> VideoFacts | None:
@@ -64,7 +64,7 @@ def _facts(file: IO[bytes]) -> VideoFacts:
 
 
 class _Track:
-    """A track of a film."""
+    """A track of a movie."""
 
     def __init__(self, file: IO[bytes], track: Box) -> None:
         self._file = file
@@ -73,7 +73,7 @@ class _Track:
         self.is_picture = _read(file, _one(self._media, b"hdlr"), 12)[8:] == b"vide"
 
     def facts(self, movie_scale: int) -> VideoFacts:
-        """Its facts; `movie_scale` is the number of ticks of the film per second."""
+        """The facts of the track; `movie_scale` is the number of the movie's ticks per second."""
         file = self._file
         tables = _inner(file, _one(_inner(file, _one(self._media, b"minf")), b"stbl"))
         scale, duration = _times(file, _one(self._media, b"mdhd"))
@@ -104,7 +104,7 @@ class _Track:
         return rotation_of(matrix[0], matrix[1]), (width, height)
 
     def _edited(self, duration: int, scale: int, movie_scale: int) -> int:
-        """The ticks of the picture that the list of edits shows, which must be one edit from some frame to the last."""
+        """The ticks of the video that the edit list shows; it must be one edit from some frame to the last."""
         if b"edts" not in self._parts:
             return duration
         edits = _one(_inner(self._file, self._part(b"edts")), b"elst")
@@ -112,14 +112,14 @@ class _Track:
         if layout is None:
             raise _UnusualError
         count, length, start, speed = layout.unpack(_read(self._file, edits, layout.size))
-        # The length is rounded to the ticks of the film.
+        # The length is rounded to ticks of the movie's time scale.
         if count != 1 or start < 0 or speed != _ONE or (duration - start) * movie_scale > (length + 1) * scale:
             raise _UnusualError
         return (2 * length * scale + movie_scale) // (2 * movie_scale)
 
 
 def _inner(file: IO[bytes], box: Box) -> dict[bytes, Box]:
-    """The boxes in a box by kind."""
+    """The boxes inside a box, by kind."""
     inner = list(boxes(file, box.start, box.stop))
     found = {box.kind: box for box in inner}
     if len(found) != len(inner):
@@ -135,7 +135,7 @@ def _one(found: dict[bytes, Box], kind: bytes) -> Box:
 
 
 def _read(file: IO[bytes], box: Box, count: int) -> bytes:
-    """The first bytes of a box; fewer only at the end of the file."""
+    """The first bytes of a box; fewer at the end of the file."""
     if box.start + count > box.stop:
         raise _UnusualError
     file.seek(box.start)
@@ -161,14 +161,14 @@ def _frames_and_ticks(file: IO[bytes], tables: dict[bytes, Box]) -> tuple[int, i
     if changes > _MAX_CHANGES:
         raise _UnusualError
     runs = np.frombuffer(_read(file, times, 8 + 8 * changes)[8:], dtype=">u4").reshape(-1, 2).astype(np.int64)
-    # FFmpeg mends durations that do not fit.
+    # FFmpeg corrects durations that do not fit.
     if len(runs) != changes or runs[:, 0].sum() != frames or (runs[:, 1] >= _MAX_TICKS).any():
         raise _UnusualError
     return frames, int(runs.prod(axis=1).sum())
 
 
 def _described(file: IO[bytes], box: Box) -> tuple[str, int, int, Fraction | None]:
-    """The codec, the width, the height and, if it is given, the ratio of width to height of a pixel."""
+    """The codec, width, height and, if stated, the ratio of width to height of a pixel."""
     count, size, kind, width, height = _DESCRIPTION.unpack(_read(file, box, _DESCRIPTION.size))
     stop = box.start + 8 + size
     if count != 1 or kind not in _CODECS or 0 in (width, height) or stop > box.stop:

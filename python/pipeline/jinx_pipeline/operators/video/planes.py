@@ -1,4 +1,4 @@
-"""The pixels of a decoded frame as arrays that can be changed, without a conversion of colours."""
+"""The pixels of a decoded frame as arrays that can be changed, without converting colours."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ class Plane(NamedTuple):
 
 
 def with_planes(frame: Any, *, upright: bool = False) -> tuple[Any, list[Plane]]:
-    """A frame whose pixels can be changed, and its planes, the brightness first.
+    """A frame whose pixels can be changed, and its planes, brightness first.
 
     Frames of 8 bits per channel keep their format; others become `yuv444p`.
 
@@ -48,7 +48,7 @@ def with_planes(frame: Any, *, upright: bool = False) -> tuple[Any, list[Plane]]
 
 def black_of(frame: Any, number: int) -> int:
     """The value of black in a plane of a frame."""
-    full_range = 2  # of FFmpeg's AVColorRange
+    full_range = 2  # a value of FFmpeg's AVColorRange
     is_full = frame.color_range == full_range or frame.format.name.startswith(("yuvj", "gray"))
     return 128 if number else 0 if is_full else 16
 

@@ -1,4 +1,4 @@
-"""The prompts of captions, which samples may have."""
+"""The prompts for captions, which samples may contain."""
 
 from collections.abc import Sequence
 

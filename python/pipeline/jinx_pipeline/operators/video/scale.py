@@ -7,7 +7,7 @@ from jinx_pipeline.sample.media import Media
 
 
 def scaled(medium: Media, operator: str, width: int, height: int) -> MadeMedium | None:
-    """A video with frames of another size (bicubic, as FFmpeg's `scale`), and its audio; None if it has no frame.
+    """A video with frames of another size (bicubic, as FFmpeg's `scale`), and its audio; None if it has no frames.
 
     Args:
         medium: The video.

@@ -22,7 +22,7 @@ _SIXTHS, _SIXTH_OF_HUE = np.float32(6), 30
 
 
 def changes(medium: Media, operator: str, *, luma_only: bool) -> "Floats":
-    """For each frame its difference from the one before, from 0 to 255; of the first frame 0.
+    """For each frame, how much it differs from the previous one, from 0 to 255; 0 for the first frame.
 
     It is the mean of the absolute differences of hue, saturation and value over all pixels.
 
@@ -54,7 +54,7 @@ def brightness(medium: Media, operator: str) -> "Floats":
 
 
 def content_cuts(scores: "Floats", threshold: float, min_length: int) -> list[int]:
-    """The first frames of new scenes: those that differ from the frame before by at least `threshold`.
+    """The first frames of new scenes: those that differ from the previous frame by at least `threshold`.
 
     Args:
         scores: See `changes`.
@@ -65,7 +65,7 @@ def content_cuts(scores: "Floats", threshold: float, min_length: int) -> list[in
 
 
 def adaptive_cuts(scores: "Floats", threshold: float, min_length: int, window: int, least: float) -> list[int]:
-    """The first frames of new scenes: those whose change is `threshold` times that of the frames around.
+    """The first frames of new scenes: those whose change is `threshold` times that of the frames around them.
 
     Args:
         scores: See `changes`.
@@ -83,7 +83,7 @@ def adaptive_cuts(scores: "Floats", threshold: float, min_length: int, window: i
 
 
 def fade_cuts(levels: "Floats", threshold: float, min_length: int, bias: float) -> list[int]:
-    """The cuts between a fade to black and the fade from black that follows.
+    """The cuts between a fade to black and the following fade from black.
 
     Args:
         levels: See `brightness`.
@@ -102,7 +102,7 @@ def fade_cuts(levels: "Floats", threshold: float, min_length: int, bias: float) 
 
 
 def _apart(numbers: list[int], min_length: int) -> list[int]:
-    """The numbers that lie at least `min_length` after the one before; the first frame is 0."""
+    """The numbers at least `min_length` after the previous one; the first frame is 0."""
     kept = [0]
     for number in numbers:
         if number - kept[-1] >= max(min_length, 1):
@@ -111,13 +111,13 @@ def _apart(numbers: list[int], min_length: int) -> list[int]:
 
 
 def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
-    size: tuple[int, int] | None = None  # that of the first frame: it may change within a video
+    size: tuple[int, int] | None = None  # the first frame's size, because the size may change within a video
     with opened(medium, operator) as container:
-        # One for all frames: each frame would compute the tables of its own one.
+        # Use one for all frames, because each new one would compute its tables again.
         reformatter = require("av.video.reformatter", extra="video", what=operator).VideoReformatter()
         for frame in container.decode(video=0):
             size = size or _small_size(frame)
-            # Half the time of the bicubic default, and as good for means over all pixels.
+            # Takes half the time of bicubic, the default, and is as good for means over all pixels.
             yield reformatter.reformat(frame, *size, format="rgb24", interpolation="AREA").to_ndarray()
 
 
@@ -128,7 +128,7 @@ def _small_size(frame: Any) -> tuple[int, int]:
 
 def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.float32]":
     """Hue from 0 to 180, saturation and value from 0 to 255, float32 of shape (3, height, width)."""
-    # Planes lie in a row, and masks are factors: this takes a third of the time of `where` on interleaved channels.
+    # Separate channels, and masks as factors, take a third of the time of `where` on interleaved channels.
     small = np.ascontiguousarray(np.moveaxis(picture, 2, 0))
     largest = np.maximum(np.maximum(small[0], small[1]), small[2])
     is_red = largest == small[0]

@@ -14,7 +14,7 @@ NO_SOUND = "EMPTY"
 
 
 class SoundClassMapper(SoundFactsMapper):
-    """Adds to `__dj__meta__` the most likely class of the sound of each video; `EMPTY` for one without sound."""
+    """Adds to `__dj__meta__` the most likely class of each video's sound; `EMPTY` for a video without sound."""
 
     @property
     def classifier(self) -> Model:

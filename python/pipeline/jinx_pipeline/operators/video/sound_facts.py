@@ -22,7 +22,7 @@ _SPEECH: Final = "speech"
 
 
 class SoundFactsMapper(Mapper):
-    """Adds to `__dj__meta__` a list with what a model finds in the sound of each video.
+    """Adds to `__dj__meta__` a list of what a model finds in the sound of each video.
 
     Attributes:
         only_speech: Whether it looks only at videos that `video_tagging_from_audio_mapper` tagged as speech, in samples
@@ -35,7 +35,7 @@ class SoundFactsMapper(Mapper):
 
     @property
     def field_name(self) -> str:
-        """The name of the list in `__dj__meta__`."""
+        """The key of the list in `__dj__meta__`."""
         raise NotImplementedError
 
     @property
@@ -73,7 +73,7 @@ class SoundFactsMapper(Mapper):
         return with_metadata(samples, facts)
 
     def _wanted(self, sample: Mapping[str, Any], count: int) -> list[bool]:
-        """Whether each video of a sample is looked at."""
+        """Whether each video of a sample should be processed."""
         tags = metadata_of(sample).get(AUDIO_TAGS) if self.only_speech else None
         if not isinstance(tags, Sequence) or isinstance(tags, str) or not tags:
             return [True] * count
@@ -82,12 +82,12 @@ class SoundFactsMapper(Mapper):
         return [str(tag).casefold() == _SPEECH for tag in tags]
 
     def sound(self, medium: Media, rate: int) -> "npt.NDArray[np.float32] | None":
-        """The sound of a video at a rate; see `sound_of`."""
+        """The sound of a video at a sample rate; see `sound_of`."""
         return sound_of(medium, self.name, rate)
 
 
 def sound_of(medium: Media, operator: str, rate: int) -> "npt.NDArray[np.float32] | None":
-    """The sound of a video at a rate, float32 of shape (n,); None if it has none.
+    """The sound of a video at a sample rate, float32 of shape (n,); None if it has none.
 
     Args:
         medium: The video.

@@ -8,7 +8,7 @@ from jinx_pipeline.operators.video.frames import Sampling
 
 @register("video_aesthetics_filter", modality="video")
 class VideoAestheticsFilter(AestheticsFilter, FrameScoreFilter):
-    """Keeps samples by the aesthetics score of frames of their videos, from 0 to 1, which a predictor of LAION gives.
+    """Keeps samples by the aesthetics score of their videos' frames, from 0 to 1, which a LAION predictor gives.
 
         create("video_aesthetics_filter", hf_scorer_model="/models/aesthetics", min_score=0.6)
 

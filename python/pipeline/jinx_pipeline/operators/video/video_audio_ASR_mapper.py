@@ -15,7 +15,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_audio_ASR_mapper", modality="video")
 class VideoAudioASRMapper(SoundFactsMapper):
-    """Adds to `__dj__meta__` a dict for each video with what is said, `asr`, and the code of its `language`.
+    """Adds to `__dj__meta__` a dict for each video with its transcript, `asr`, and its language code, `language`.
 
     Both are empty for a video without sound. Of samples with tags of `video_tagging_from_audio_mapper`, only videos
     with the tag `Speech` are transcribed. Long sounds are transcribed in windows that are cut at quiet places.
@@ -33,8 +33,8 @@ class VideoAudioASRMapper(SoundFactsMapper):
         max_new_tokens: The largest number of tokens for a window of 30 seconds.
     """
 
-    model_dir_ASR: Annotated[Model, Kinds("transformers")]  # noqa: N815 - the name of Data-Juicer
-    speech_ASR: str = "speech_ASR"  # noqa: N815 - the name of Data-Juicer
+    model_dir_ASR: Annotated[Model, Kinds("transformers")]  # noqa: N815 - Data-Juicer's name
+    speech_ASR: str = "speech_ASR"  # noqa: N815 - Data-Juicer's name
     max_new_tokens: Annotated[int, Range(1)] = 440
 
     only_speech = True

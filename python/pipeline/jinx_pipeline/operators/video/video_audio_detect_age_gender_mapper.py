@@ -14,7 +14,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_audio_detect_age_gender_mapper", modality="video")
 class VideoAudioDetectAgeGenderMapper(SoundFactsMapper):
-    """Adds to `__dj__meta__` a dict for each video about its voice: the lists `Age`, `female`, `male` and `child`.
+    """Adds to `__dj__meta__` a dict about the voice in each video: the lists `Age`, `female`, `male` and `child`.
 
     `Age` has whole years, the others probabilities; all are empty for a video without sound. Of samples with tags of
     `video_tagging_from_audio_mapper`, only videos with the tag `Speech` are looked at.

@@ -27,7 +27,7 @@ class VideoAudioSpeechEmotionMapper(SoundClassMapper):
     """
 
     model_dir_emo: Annotated[Model, Kinds("transformers")]
-    speech_Emo: str = "speech_emotion"  # noqa: N815 - the name of Data-Juicer
+    speech_Emo: str = "speech_emotion"  # noqa: N815 - Data-Juicer's name
 
     only_speech = True
 

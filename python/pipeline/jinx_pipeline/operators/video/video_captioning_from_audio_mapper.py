@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @register("video_captioning_from_audio_mapper", modality="multimodal")
 class VideoCaptioningFromAudioMapper(CaptionSplitter):
-    """Makes samples whose text has a caption of its sound after the token of each video.
+    """Makes samples whose text has a caption of its sound after each video's token.
 
     A video without sound keeps its token alone. (Data-Juicer removes the video.) Nothing is made of a sample
     without any sound.

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.video.frames import Sampling
 
 @register("video_captioning_from_frames_mapper", modality="multimodal")
 class VideoCaptioningFromFramesMapper(Captioner):
-    """Makes samples whose text has the captions of sampled frames after the token of each video.
+    """Makes samples whose text has captions of sampled frames after each video's token.
 
         create("video_captioning_from_frames_mapper", hf_img2seq="/models/blip2", frame_sampling_method="uniform")
 

@@ -22,7 +22,7 @@ from jinx_pipeline.operators.video.video_tagging_from_audio_mapper import VideoT
 from jinx_pipeline.operators.video.video_tagging_from_frames_mapper import VideoTaggingFromFramesMapper
 from jinx_pipeline.sample.media import Media
 
-# For each source of words: the parameter that asks for it, that with its own parameters, and its operator.
+# For each source of captions: the parameter that switches it on, the one with its arguments, and its operator.
 _SOURCES: Final[tuple[tuple[str, str, type[Operator]], ...]] = (
     ("consider_video_caption_from_video", "vid_cap_from_vid_args", VideoCaptioningFromVideoMapper),
     ("consider_video_caption_from_audio", "vid_cap_from_aud_args", VideoCaptioningFromAudioMapper),
@@ -34,7 +34,7 @@ _SOURCES: Final[tuple[tuple[str, str, type[Operator]], ...]] = (
 
 @register("video_captioning_from_summarizer_mapper", modality="multimodal")
 class VideoCaptioningFromSummarizerMapper(CaptionSplitter):
-    """Makes samples whose text has a caption after the token of each video: a summary of captions and tags.
+    """Makes samples whose text has a caption after each video's token: a summary of captions and tags.
 
     Other operators make the captions and tags; a sequence-to-sequence model summarises them.
 
@@ -109,7 +109,7 @@ class VideoCaptioningFromSummarizerMapper(CaptionSplitter):
     def _found(
         self, source: Operator, batch: Batch, media: Sequence[Sequence[Media]], ctx: Context
     ) -> Iterator[list[str]]:
-        """The words of a source for each medium."""
+        """The captions or tags from one operator, for each medium."""
         every = [medium for of_sample in media for medium in of_sample]
         if isinstance(source, CaptionSplitter):
             for candidates in source.candidates(batch, media, ctx):
@@ -122,7 +122,7 @@ class VideoCaptioningFromSummarizerMapper(CaptionSplitter):
                 yield [", ".join(tags[: self.keep_tag_num])] if tags else []
 
     def _sources(self) -> Mapping[str, Operator]:
-        """The operators that make captions and tags, by the parameter with their parameters."""
+        """The operators that make captions and tags, by the parameter that contains their parameters."""
         sources: dict[str, Operator] = {}
         for flag, parameter, kind in _SOURCES:
             if getattr(self, flag):

@@ -19,7 +19,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_captioning_from_video_mapper", modality="multimodal")
 class VideoCaptioningFromVideoMapper(CandidateSplitter):
-    """Makes samples whose text has a caption after the token of each video, by a model that sees all frames at once.
+    """Makes samples whose text has a caption after each video's token, from a model that sees all frames at once.
 
         create("video_captioning_from_video_mapper", hf_video_blip="/models/video-blip", frame_num=5)
 

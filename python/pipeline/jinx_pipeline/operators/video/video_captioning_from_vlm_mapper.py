@@ -1,4 +1,4 @@
-"""Captions videos by a language model with vision: the operator `video_captioning_from_vlm_mapper`."""
+"""Captions videos with a vision language model: the operator `video_captioning_from_vlm_mapper`."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -19,7 +19,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_captioning_from_vlm_mapper", modality="multimodal")
 class VideoCaptioningFromVlmMapper(CandidateSplitter):
-    """Makes samples whose text has a caption after the token of each video, by a language model with vision.
+    """Makes samples whose text has a caption after each video's token, from a vision language model.
 
     The model sees sampled frames as images. A model behind a URL is asked by `mllm_mapper`.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register("video_deduplicator", modality="video")
 class VideoDeduplicator(HashDeduplicator):
-    """Removes samples whose videos have the same pictures, in order, as those of an earlier sample.
+    """Removes samples whose videos have the same frames, in order, as those of an earlier sample.
 
     The encoded pictures are compared: names, metadata, sound and cover do not count, and nothing is decoded. Samples
     without videos stay. (For Data-Juicer, two videos with the pictures `ab` and `c` equal two with `a` and `bc`.)

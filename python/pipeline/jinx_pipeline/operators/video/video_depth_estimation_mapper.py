@@ -109,7 +109,7 @@ class VideoDepthEstimationMapper(Mapper):
         return {**tags, "point_clouds": clouds} if self.point_cloud_dir_for_metric else tags
 
     def _write(self, medium: Media, file: IO[bytes], clouds: list[KeptMedium], batch: Batch, ctx: Context) -> int:
-        """Write the depth of each frame to a file, and perhaps its point cloud; returns the number of frames."""
+        """Write the depth of each frame to a file, optionally with its point cloud; returns the number of frames."""
         loaded = ctx.model(self.video_depth_model_path, load_depth_estimator)
         has_clouds = bool(self.point_cloud_dir_for_metric) and is_metric(loaded)
         store = store_of(self.point_cloud_dir_for_metric, ctx, batch.roles)
@@ -126,7 +126,7 @@ class VideoDepthEstimationMapper(Mapper):
         return write_frame_arrays(file, arrays())
 
     def _rate(self, medium: Media, count: int) -> float:
-        """The number of frames per second with a depth."""
+        """The number of frames per second for which depth is estimated."""
         facts = facts_of(medium, self.name)
         if self.frame_sampling_method == "all_frames" and facts.rate:
             return float(facts.rate)
@@ -140,7 +140,7 @@ def _within(picture: "Image", side: int) -> "Image":
 
 
 def point_cloud(picture: "Image", depth: "Depth") -> bytes:
-    """The pixels of a picture in space, as a binary file in the format PLY.
+    """The pixels of a picture in space, as a binary PLY file.
 
     Args:
         picture: The picture.

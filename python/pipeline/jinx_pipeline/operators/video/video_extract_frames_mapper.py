@@ -25,7 +25,7 @@ _DEFAULT_RATE = 25.0
 
 @register("video_extract_frames_mapper", modality="video")
 class VideoExtractFramesMapper(Mapper):
-    """Adds a column with frames of each video: a list for each video, of JPEG images.
+    """Adds a column with frames of each video: one list of JPEG images per video.
 
         create("video_extract_frames_mapper", frame_sampling_method="uniform", frame_num=4)
 
@@ -52,7 +52,7 @@ class VideoExtractFramesMapper(Mapper):
     quality: Annotated[int, Range(1, 100)] = 95
 
     batch_size = 4
-    pure = False  # decoders and encoders differ between versions
+    pure = False  # decoders and encoders differ between versions of FFmpeg
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class VideoExtractFramesMapper(Mapper):
         starts = [number * self.duration for number in range(max(1, math.ceil(seconds / self.duration - _EDGE)))]
         with opened(medium, self.name) as container:
             if self.frame_sampling_method == "uniform":
-                # To the last frame of the segment, which begins before its end.
+                # Up to the last frame that begins within the segment.
                 stops = [min(start + self.duration, seconds) - frame_seconds for start in starts]
                 ranges = zip(starts, stops, strict=True)
                 times = [t for start, stop in ranges for t in uniform_times(start, max(start, stop), self.frame_num)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @register("video_face_blur_mapper", modality="video")
 class VideoFaceBlurMapper(MediaMapper):
-    """Blurs the faces in each frame of videos; a video without a face stays untouched.
+    """Blurs the faces in each frame of videos; a video without a face stays unchanged.
 
         create("video_face_blur_mapper", blur_type="box", radius=8)
 

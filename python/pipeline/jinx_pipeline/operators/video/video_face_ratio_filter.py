@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @register("video_face_ratio_filter", modality="video")
 class VideoFaceRatioFilter(MediaFilter):
-    """Keeps samples whose videos show a face in a large share of their frames, found with a Haar cascade of OpenCV.
+    """Keeps samples whose videos show a face in a large share of their frames, found with an OpenCV Haar cascade.
 
         create("video_face_ratio_filter", threshold=0.5, detect_interval=10)
 

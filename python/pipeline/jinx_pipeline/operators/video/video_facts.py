@@ -1,4 +1,4 @@
-"""What the header of a video says."""
+"""Facts in the header of a video."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class VideoFacts:
-    """What the header of a video says.
+    """Facts in the header of a video.
 
     Attributes:
         width: The width as stored, in pixels.
@@ -31,11 +31,11 @@ class VideoFacts:
 
     @property
     def shown_size(self) -> tuple[int, int]:
-        """Width and height as the video is shown: after its rotation."""
+        """Width and height of the video as shown, after its rotation."""
         return (self.height, self.width) if self.rotation % 180 else (self.width, self.height)
 
     @property
     def shown_ratio(self) -> float:
-        """The ratio of width to height as the video is shown: after its rotation, with the shape of its pixels."""
+        """The ratio of width to height of the video as shown, after rotation, and with the shape of its pixels."""
         ratio = Fraction(self.width, self.height) * self.pixel_ratio
         return float(1 / ratio if self.rotation % 180 else ratio)

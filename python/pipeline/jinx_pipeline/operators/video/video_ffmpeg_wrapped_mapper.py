@@ -1,4 +1,4 @@
-"""Applies a filter of FFmpeg to videos: the operator `video_ffmpeg_wrapped_mapper`."""
+"""Applies an FFmpeg filter to videos: the operator `video_ffmpeg_wrapped_mapper`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from jinx_pipeline.sample.media import Media
 if TYPE_CHECKING:
     import numpy as np
 
-# Filters that turn frames counterclockwise by the rotation of a video, as FFmpeg's program does before other filters.
+# Filters that turn frames counterclockwise by a video's rotation, as FFmpeg's program does before any other filter.
 _TURNS: dict[int, tuple[tuple[str, dict[str, str]], ...]] = {
     90: (("transpose", {"dir": "cclock"}),),
     180: (("hflip", {}), ("vflip", {})),
@@ -23,7 +23,7 @@ _TURNS: dict[int, tuple[tuple[str, dict[str, str]], ...]] = {
 
 @register("video_ffmpeg_wrapped_mapper", modality="video")
 class VideoFFmpegWrappedMapper(MediaMapper):
-    """Applies one video filter of FFmpeg to each video; without a filter, videos stay untouched.
+    """Applies one FFmpeg video filter to each video; without a filter, videos stay unchanged.
 
         create("video_ffmpeg_wrapped_mapper", filter_name="scale", filter_kwargs={"width": 128, "height": 96})
 

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.video.frames import Sampling
 
 @register("video_frames_text_similarity_filter", modality="multimodal")
 class VideoFramesTextSimilarityFilter(ClipTextFilter):
-    """Keeps samples whose videos and text are similar for a CLIP model: the cosine of embeddings of text and frames.
+    """Keeps samples whose videos and text are similar, by the cosine of CLIP embeddings of text and frames.
 
     Each chunk of the text is compared with the frames of the videos of its tokens; a text without tokens is compared
     with all videos. The statistic has a value for each chunk with videos.

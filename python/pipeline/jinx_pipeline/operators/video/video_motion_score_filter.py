@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Picture = npt.NDArray[np.uint8]
 
 _DEFAULT_RATE = 25.0
-# Farneback's parameters: scale and number of the pyramid's levels, window, iterations, neighbourhood, its sigma, flags.
+# Farneback's parameters: pyramid scale, levels, window size, iterations, neighbourhood size, its sigma, and flags.
 _FARNEBACK = (0.5, 3, 15, 3, 5, 1.2, 0)
 
 
 @register("video_motion_score_filter", modality="video")
 class VideoMotionScoreFilter(ListFilter):
-    """Keeps samples whose videos have a motion score in a range: pixels that the picture moves between two frames.
+    """Keeps samples whose videos have a motion score within a range: how many pixels the picture moves between frames.
 
     The score is the mean length of the optical flow (Farneback's method) over all pixels and all pairs of neighbouring
     frames, `sampling_fps` of which are taken from a second; -1 for a video of one frame. Key frames are sought, and
@@ -93,20 +93,20 @@ class VideoMotionScoreFilter(ListFilter):
         rate = float(facts.rate or _DEFAULT_RATE)
         step = max(round(rate / min(self.sampling_fps, rate)), 1)
         count = round(facts.seconds * rate)
-        step = max(min(step, count - 1), 1)  # at least two frames
-        # Half a frame earlier, so that rounded times do not miss their frame.
+        step = max(min(step, count - 1), 1)  # so that at least two frames are read
+        # Half a frame earlier, so that rounding does not skip a frame.
         times = [max(0.0, (number - 0.5) / rate) for number in range(0, max(count, 1), step)]
         with opened(medium, self.name) as container:
             pictures = (self.picture_of_frame(frame) for frame, _ in frames_at(container, times))
             return self._score(pictures, ctx)
 
     def picture_of_frame(self, frame: Any) -> "Picture":
-        """What is compared of a frame of PyAV, uint8 of shape (height, width) or (height, width, channels)."""
+        """The part of a PyAV frame that is compared, uint8 of shape (height, width) or (height, width, channels)."""
         cv2 = require("cv2", extra="opencv", what=self.name)
         return cv2.cvtColor(frame.to_ndarray(format="bgr24"), cv2.COLOR_BGR2GRAY)
 
     def picture_of_image(self, image: "Image") -> "Picture":
-        """What is compared of an image."""
+        """The part of an image that is compared."""
         return np.asarray(image.convert("L"))
 
     def motions(self, pairs: "Iterator[tuple[Picture, Picture]]", ctx: Context) -> Iterator[float]:
@@ -132,12 +132,12 @@ class VideoMotionScoreFilter(ListFilter):
     def _pairs(
         self, pictures: "Iterable[Picture]", shape: list[tuple[int, int]]
     ) -> "Iterator[tuple[Picture, Picture]]":
-        """Each two neighbouring pictures in one size, which is put into `shape`."""
+        """Each pair of adjacent pictures, in one size, which is stored in `shape`."""
         cv2 = require("cv2", extra="opencv", what=self.name)
         cv2.setNumThreads(1)
         before: Picture | None = None
         for picture in pictures:
-            if not shape:  # a video may change its size
+            if not shape:  # the size of frames may change within a video
                 shape.append(scaled_size(picture.shape, self.size, self.max_size, self.divisible))
             height, width = shape[0]
             scaled = picture

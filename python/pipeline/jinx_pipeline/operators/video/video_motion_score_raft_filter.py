@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from jinx_pipeline.operators.video.video_motion_score_filter import Picture
 
-# Pairs of frames that the model sees at once.
+# The number of frame pairs that the model processes at once.
 _PAIRS: Final = 4
 
 

@@ -7,7 +7,7 @@ from jinx_pipeline.operators.video.frame_scores import FrameScoreFilter
 
 @register("video_nsfw_filter", modality="video")
 class VideoNsfwFilter(NsfwFilter, FrameScoreFilter):
-    """Keeps samples by the probability that frames of their videos are not safe for work, which a classifier gives.
+    """Keeps samples by the probability that their videos' frames are not safe for work, from a classifier.
 
         create("video_nsfw_filter", hf_nsfw_model="/models/nsfw", max_score=0.3)
 

@@ -1,4 +1,4 @@
-"""Segments objects of videos: the operator `video_object_segmenting_mapper`."""
+"""Segments objects in videos: the operator `video_object_segmenting_mapper`."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -36,7 +36,7 @@ _NONE: Final[Mapping[str, Any]] = {"segment_data": [], "cls_id_dict": [], "objec
 
 @register("video_object_segmenting_mapper", modality="video")
 class VideoObjectSegmentingMapper(Mapper):
-    """Adds to `__dj__meta__` `video_object_segment_tags`: the masks of objects through the first video of a sample.
+    """Adds to `__dj__meta__` `video_object_segment_tags`: the masks of objects throughout a sample's first video.
 
     The names of the objects are in the column `main_character_list`, or in `__dj__meta__`, as
     `detect_main_character_mapper` makes them. A detector finds them in the first frame, and SAM 2 follows them.

@@ -24,7 +24,7 @@ _DETECTOR: Final = Model(path="PaddlePaddle/PP-OCRv5_server_det_safetensors")
 
 @register("video_ocr_area_ratio_filter", modality="video")
 class VideoOcrAreaRatioFilter(PictureScoreFilter):
-    """Keeps samples by the share of the frames of their videos that text covers: the mean of frames at equal distances.
+    """Keeps samples by the share of their videos' frames that text covers: the mean over frames at equal distances.
 
         create("video_ocr_area_ratio_filter", model_path="/models/pp-ocr-det", max_area_ratio=0.2)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _REGION = re.compile(rf"\s*[\[(]?{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}[\])]?\s*")
-# Pixels next to the watermark also show some of it, and inpainting uses the surrounding pixels.
+# Also repaint pixels around the watermark: they show some of it, and inpainting uses the surrounding pixels.
 _GROWN = 5
 _RADIUS = 3
 _MARGIN = 16
@@ -31,7 +31,7 @@ _MARGIN = 16
 
 @register("video_remove_watermark_mapper", modality="video")
 class VideoRemoveWatermarkMapper(MediaMapper):
-    """Finds the pixels of watermarks in given regions of videos, and paints them over from what is around.
+    """Finds the pixels of watermarks in given regions of videos, and paints over them from their surroundings.
 
         create("video_remove_watermark_mapper", roi_strings=["0,0,0.2,0.1"], detection_method="pixel_diversity")
 
@@ -100,7 +100,7 @@ class VideoRemoveWatermarkMapper(MediaMapper):
         return [[float(number) for number in match.groups()] for match in found if match]
 
     def _mask(self, cv2: Any, frames: "npt.NDArray[np.uint8]", regions: Sequence[Sequence[float]]) -> "Mask":
-        """The pixels of the watermark, 255 of shape (height, width)."""
+        """The mask of the watermark's pixels: 255 where they are, of shape (height, width)."""
         height, width = frames.shape[1:]
         mask: Mask = np.zeros((height, width), dtype=np.uint8)
         scale = (width, height) * 2 if self.roi_type == "ratio" else (1,) * 4
@@ -122,18 +122,18 @@ class VideoRemoveWatermarkMapper(MediaMapper):
 
 
 def _two_classes(cv2: Any, picture: "npt.NDArray[np.uint8]") -> "Mask":
-    """255 where a picture is brighter than Otsu's threshold."""
+    """A mask that is 255 where a picture is brighter than Otsu's threshold."""
     return cv2.threshold(np.ascontiguousarray(picture), 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)[1]
 
 
 def _inner(mask: "Mask") -> "Mask":
-    """The class that is not most of the upper and left edge, because the watermark lies inside of its region."""
+    """The mask or its inverse, whichever covers less of the upper and left edge: the watermark is inside its region."""
     on_edge = int((mask[0] > 0).sum() + (mask[:, 0] > 0).sum())
     return ~mask if on_edge * 2 > sum(mask.shape) else mask
 
 
 def _paint(cv2: Any, plane: Plane, mask: "Mask") -> None:
-    """Paint over the masked pixels of a plane; only what is around them is looked at."""
+    """Paint over the masked pixels of a plane, using only their surroundings."""
     small = cv2.dilate(mask, np.ones((plane.down, plane.across), np.uint8))[:: plane.down, :: plane.across]
     small = small[: plane.pixels.shape[0], : plane.pixels.shape[1]]
     rows, columns = (np.flatnonzero(small.any(axis=axis)) for axis in (1, 0))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register("video_resize_aspect_ratio_mapper", modality="video")
 class VideoResizeAspectRatioMapper(MediaMapper):
-    """Stretches videos whose ratio of width to height is out of a range, as they are shown, to its nearer end.
+    """Stretches videos whose ratio of width to height, as shown, is outside a range, to the nearer limit.
 
         create("video_resize_aspect_ratio_mapper", min_ratio="4:3", max_ratio="16:9", strategy="decrease")
 
@@ -54,7 +54,7 @@ class VideoResizeAspectRatioMapper(MediaMapper):
 
 
 def _stretched(width: int, height: int, ratio: "Fraction", *, is_wide: bool, is_longer: bool) -> tuple[int, int]:
-    """The size with a ratio at the end of the range, in even numbers, rounded into the range."""
+    """The size with a ratio at the limit of the range, in even numbers, rounded into the range."""
     changes_width = is_wide != is_longer
     side = height * ratio if changes_width else width / ratio
     even = 2 * math.ceil(side / 2) if is_longer else max(2, 2 * math.floor(side / 2))

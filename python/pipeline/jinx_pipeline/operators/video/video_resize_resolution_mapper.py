@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @register("video_resize_resolution_mapper", modality="video")
 class VideoResizeResolutionMapper(MediaMapper):
-    """Scales videos whose width or height, in pixels, is out of a range, as they are shown; others stay untouched.
+    """Scales videos whose width or height in pixels, as shown, is outside a range; others stay unchanged.
 
         create("video_resize_resolution_mapper", max_width=640, max_height=360, force_original_aspect_ratio="decrease")
 
@@ -76,6 +76,6 @@ class VideoResizeResolutionMapper(MediaMapper):
 
 
 def _fitted(side: float, low: int, high: int, unit: int) -> int:
-    """The side rounded to a multiple of `unit` within a range, if there is one."""
+    """The side rounded to a multiple of `unit` within a range, if there is such a multiple."""
     side = math.ceil(int(max(side, low)) / unit) * unit
     return max(unit, int(min(side, high)) // unit * unit)

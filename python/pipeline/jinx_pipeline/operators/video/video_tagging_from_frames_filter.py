@@ -22,7 +22,7 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_tagging_from_frames_filter", modality="video")
 class VideoTaggingFromFramesFilter(ListFilter):
-    """Keeps samples whose videos have tags: those that `video_tagging_from_frames_mapper` added, or that CLIP finds.
+    """Keeps samples whose videos have certain tags, from `video_tagging_from_frames_mapper` or from CLIP.
 
     Samples with tags in `__dj__meta__` are filtered by them. In the videos of others, a CLIP model looks for `tags`.
     The statistic is 1 for a video with any or all of the tags, and otherwise 0.
@@ -87,7 +87,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         }
 
     def _known(self, sample: Mapping[str, Any], count: int) -> list[Sequence[str]] | None:
-        """The tags of each video of a sample; None if it has none."""
+        """The tags that are already known for each video of a sample; None if there are none."""
         tags = metadata_of(sample).get(self.tag_field_name)
         if tags is None:
             return None

@@ -12,7 +12,7 @@ from jinx_pipeline.operators.video.frames import Sampling
 
 @register("video_tagging_from_frames_mapper", modality="video")
 class VideoTaggingFromFramesMapper(PictureTagMapper):
-    """Adds to `__dj__meta__` a list of tags for each video: those that a CLIP model finds in a frame, the best first.
+    """Adds to `__dj__meta__` a list of tags for each video: those that a CLIP model finds in a frame, best first.
 
         create("video_tagging_from_frames_mapper", hf_clip="/models/clip", tags=["cat", "dog", "person"])
 

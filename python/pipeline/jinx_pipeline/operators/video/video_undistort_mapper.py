@@ -28,7 +28,7 @@ _META = "__dj__meta__"
 
 @register("video_undistort_mapper", modality="video")
 class VideoUndistortMapper(Mapper):
-    """Adds videos without the distortion of the lens, from the calibration of the camera in each sample (Mei's model).
+    """Adds videos without lens distortion, using the camera calibration in each sample (Mei's model).
 
         create("video_undistort_mapper", crf=18)
 
@@ -109,7 +109,7 @@ class VideoUndistortMapper(Mapper):
 
 
 def undistortion_map(calibration: Mapping[str, Any], width: int, height: int) -> "Map":
-    """For each pixel of the result the place in the source, as two arrays of shape (height, width).
+    """For each pixel of the result, the position in the source, as two arrays of shape (height, width).
 
     The ray of a pixel is projected onto a unit sphere, seen from a point `xi` above its centre, bent by the lens and
     projected onto the sensor (C. Mei and P. Rives, Single View Point Omnidirectional Camera Calibration, 2007).
@@ -140,7 +140,7 @@ def undistortion_map(calibration: Mapping[str, Any], width: int, height: int) ->
 
 
 def _matrix(values: Any) -> "Floats":
-    """A 3 x 3 matrix; of several, the median of each number."""
+    """A 3 x 3 matrix; for several matrices, the median of each number."""
     matrix = np.asarray(values, dtype=np.float64)
     if matrix.shape[-2:] != (3, 3):
         raise ValueError(f"the calibration of the camera has a matrix of shape {matrix.shape}; it is 3 x 3")

@@ -7,7 +7,7 @@ from jinx_pipeline.operators.video.frame_scores import FrameScoreFilter
 
 @register("video_watermark_filter", modality="video")
 class VideoWatermarkFilter(WatermarkFilter, FrameScoreFilter):
-    """Keeps samples by the probability that frames of their videos have a watermark, which a classifier gives.
+    """Keeps samples by the probability that frames of their videos have a watermark, from a classifier.
 
         create("video_watermark_filter", hf_watermark_model="/models/watermark", prob_threshold=0.5)
 

@@ -1,4 +1,4 @@
-"""What servers answer, and what may go wrong."""
+"""The responses of servers, and the errors that may occur."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ class TransferError(ValueError):
 
 @dataclass(frozen=True)
 class Body:
-    """The content of a file on a server, from some position on.
+    """The content of a file on a server, from some position to the end.
 
     Attributes:
         start: The position of the first byte; 0 if the server sends the whole file.
@@ -54,7 +54,7 @@ class Source(Protocol):
 
 
 def shown(url: str) -> str:
-    """A URL without what may be secret: user info, query and fragment."""
+    """A URL without parts that may be secret: user info, query and fragment."""
     parts = urlsplit(url)
     query = "?..." if parts.query else ""
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"

@@ -1,4 +1,4 @@
-"""Downloads of files, with limits, that go on where an earlier attempt stopped."""
+"""Downloads of files, with limits, which resume where an earlier attempt stopped."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def read(source: Source, url: str, limits: Limits) -> bytes:
 
 
 def save(source: Source, url: str, file: Path, limits: Limits) -> None:
-    """Download a file; what an earlier attempt left in `.NAME.part` is not downloaded again.
+    """Download a file; bytes in `.NAME.part` from an earlier attempt are not downloaded again.
 
     Raises:
         TransferError: It cannot be read, or exceeds a limit.
@@ -78,7 +78,7 @@ def save(source: Source, url: str, file: Path, limits: Limits) -> None:
 
 
 def _left(part: Path, note: Path) -> tuple[int, str]:
-    """The bytes that an earlier attempt left, and the version of the file to which they belong."""
+    """The bytes left by an earlier attempt, and the version of the file to which they belong."""
     try:
         validator = json.loads(note.read_text("utf-8"))["validator"]
         size = part.stat().st_size

@@ -1,4 +1,4 @@
-"""Files over HTTP, only from public addresses and hosts that the user allows."""
+"""Files over HTTP, only from public addresses and from hosts that the user allows."""
 
 import os
 import socket
@@ -61,7 +61,7 @@ class HttpSource:
 
     @contextmanager
     def _answered(self, url: str, headers: dict[str, str]) -> "Generator[tuple[int, dict[str, str], Iterator[bytes]]]":
-        """The status, headers and content of the answer, after redirections."""
+        """The status, headers and content of the response, after redirections."""
         timeout = {"connect": self._seconds, "read": self._seconds, "write": self._seconds, "pool": self._seconds}
         place = url
         for _ in range(_MAX_REDIRECTS + 1):
@@ -98,7 +98,7 @@ def _body(url: str, start: int, status: int, headers: dict[str, str], chunks: It
     length = headers.get("content-length", "")
     size = int(length) if length.isdecimal() else None
     tag = headers.get("etag", "")
-    # A weak tag does not tell whether the bytes are the same.
+    # A weak tag does not guarantee equal bytes.
     validator = tag if tag and not tag.startswith("W/") else headers.get("last-modified", "")
     if status == _PARTIAL:
         first = headers.get("content-range", "").removeprefix("bytes ").partition("-")[0]
@@ -116,7 +116,7 @@ def _pool(private_hosts: frozenset[str]) -> "httpcore2.ConnectionPool":
     import httpx2
 
     class PublicBackend(httpcore2.SyncBackend):
-        """Connects only to addresses that are allowed."""
+        """Connects only to allowed addresses."""
 
         def connect_tcp(
             self,
@@ -143,7 +143,7 @@ os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _allowed_address(host: str, port: int, private_hosts: frozenset[str]) -> str:
-    """An address of a host.
+    """An address of a host that is allowed.
 
     Raises:
         PrivateAddressError: One of its addresses is not public.
@@ -171,5 +171,5 @@ def _is_public(text: str) -> bool:
 
 
 def is_http(url: str) -> bool:
-    """Whether a URL is for this source."""
+    """Whether a URL is an HTTP URL."""
     return url.lower().startswith(("http://", "https://"))

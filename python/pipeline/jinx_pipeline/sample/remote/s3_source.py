@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
 @dataclass(frozen=True)
 class S3Options:
-    """How S3 is reached; what is None comes from the environment, as in other programs.
+    """How to connect to S3; values of None come from the environment, as in other programs.
 
     Attributes:
         region: The region.
@@ -43,7 +43,7 @@ class S3Options:
 
 
 def variable(value: str) -> str | None:
-    """The name of the environment variable in `$NAME` or `${NAME}`; None if it is something else, perhaps a secret."""
+    """The name of the environment variable in `$NAME` or `${NAME}`; None for anything else, which may be a secret."""
     match = _VARIABLE.fullmatch(value)
     return None if match is None else match[1]
 
@@ -119,7 +119,7 @@ class S3Source:
             raise _as_transfer_error(url, error) from None
 
     def _head(self, url: str) -> Any:
-        """The facts of an object; None if there is none."""
+        """Facts about an object; None if there is none."""
         bucket, key = parts(url)
         try:
             return _obstore().head(_store(bucket, self._options), key)
@@ -130,7 +130,7 @@ class S3Source:
 
 
 def _opened(store: "S3Store", key: str, options: dict[str, Any]) -> Any:
-    """An object from some byte on, or as a whole if it is another version or ends there."""
+    """An object from some byte on; or all of it, if its version is different or it ends there."""
     try:
         return _obstore().get(store, key, options=options)
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _is_equal(path: Path, existing: Any) -> bool:
-    """Whether a file has the size of an object, and its MD5 if the ETag is one."""
+    """Whether a file has the size of an object, and its MD5 if the ETag is an MD5."""
     if path.stat().st_size != existing["size"]:
         return False
     tag = str(existing.get("e_tag") or "").strip('"')
@@ -182,7 +182,7 @@ def _obstore() -> Any:
 
 
 def _as_transfer_error(url: str, error: Exception) -> TransferError:
-    """An error without the details of the request, which may hold a signature."""
+    """An error without the details of the request, which may contain a signature."""
     if isinstance(error, FileNotFoundError):
         return TransferError(f"{url}: there is no such object")
     kind = type(error).__name__.removesuffix("Error")

@@ -47,7 +47,7 @@ pub(crate) fn binary(data_type: &DataType) -> Result<Box<dyn ColumnBuilder>> {
     })
 }
 
-/// Checks that `more` bytes still have an offset; without one, Arrow's builders panic.
+/// Checks that `more` bytes still fit into an offset; otherwise, Arrow's builders would panic.
 fn check_offset<O: OffsetSizeTrait>(held: usize, added: usize) -> Result<()> {
     match held.checked_add(added).and_then(O::from_usize) {
         Some(_) => Ok(()),
@@ -102,7 +102,7 @@ fn text_of(value: &Value) -> Result<&str> {
     }
 }
 
-/// The plain bytes of a value; a plain column cannot hold a file name, which must not be lost.
+/// The plain bytes of a value; a value with a file name is an error, because a plain column would lose the name.
 fn bytes_of(value: &Value) -> Result<&[u8]> {
     match value {
         Value::Blob { payload: Payload::Raw, data, path: None, .. } => Ok(data),
@@ -113,7 +113,7 @@ fn bytes_of(value: &Value) -> Result<&[u8]> {
     }
 }
 
-/// Strings or bytes, one after the other.
+/// Strings or bytes, stored one after another.
 struct Joined<T: ByteArrayType> {
     values: GenericByteBuilder<T>,
     native: fn(&Value) -> Result<&T::Native>,

@@ -31,7 +31,7 @@ fn slot(field: &FieldRef, depth: usize) -> Result<BuilderSlot> {
     BuilderSlot::new(field, depth + 1).map_err(|error| error.in_column("[]"))
 }
 
-/// Pushes the elements, and names the one that fails.
+/// Adds the elements; errors name the element that fails.
 fn push_items(items: &mut BuilderSlot, values: &[Value]) -> Result<()> {
     for (at, value) in values.iter().enumerate() {
         items.push(value).map_err(|error| error.in_column(&format!("[{at}]")))?;
@@ -39,7 +39,7 @@ fn push_items(items: &mut BuilderSlot, values: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Pushes one dimension of an array and returns its length.
+/// Adds one dimension of an array and returns its length.
 fn push_dimension(items: &mut BuilderSlot, array: &Npy, level: usize, at: usize) -> Result<usize> {
     let Some((length, stride)) = array.dimensions.get(level).copied() else {
         return Err(Error::mismatch(format!(

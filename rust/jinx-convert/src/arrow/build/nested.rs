@@ -17,7 +17,7 @@ pub(crate) struct StructMembers {
     names: Vec<String>,
     places: HashMap<String, usize>,
     slots: Vec<BuilderSlot>,
-    /// The row in which a member was last seen, to find missing and duplicate ones.
+    /// The row in which a member was last seen, to detect missing and duplicate members.
     seen: Vec<usize>,
     row: usize,
 }
@@ -45,7 +45,7 @@ impl StructMembers {
     pub(crate) fn push(&mut self, row: &[(String, Value)]) -> Result<()> {
         self.row += 1;
         for (at, (name, value)) in row.iter().enumerate() {
-            // Rows usually have the schema's order, so the guess saves a look-up.
+            // Rows usually follow the schema's order, so try the same place first, which saves a look-up.
             let guess = self.names.get(at).is_some_and(|expected| expected == name).then_some(at);
             let Some(place) = guess.or_else(|| self.places.get(name).copied()) else {
                 let names = self.names.iter().map(|names| format!("'{names}'")).collect::<Vec<_>>();
@@ -151,7 +151,7 @@ pub(crate) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<
     }))
 }
 
-/// Lists of `[key, value]`; or a dict, if the keys are strings.
+/// Lists of `[key, value]`, or dicts if the keys are strings.
 struct Maps {
     entries: FieldRef,
     fields: Fields,

@@ -38,7 +38,7 @@ pub(crate) fn column(data_type: &DataType) -> Result<Box<dyn ColumnBuilder>> {
     })
 }
 
-/// The value as an integer, if its type is an integer; a float is never one.
+/// The value as an integer, if its type is an integer; a float never counts as one.
 fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Some((*value).into()),
@@ -55,11 +55,11 @@ fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(data_type: &DataType) 
 
 fn floats<T: ArrowPrimitiveType<Native: Into<f64>>>(round: fn(f64) -> T::Native) -> Box<dyn ColumnBuilder> {
     let native = move |value: &Value| match value {
-        // A float is rounded to the column's precision, as everywhere; only overflow is an error.
+        // As everywhere, a float is rounded to the column's precision; only overflow is an error.
         Value::Float(wide) | Value::Scalar(_, Number::Float(wide)) => {
             Some(round(*wide)).filter(|native| (*native).into().is_finite() || !wide.is_finite())
         }
-        // An integer must be held exactly.
+        // An integer must be represented exactly.
         other => {
             let whole = integer(other)?;
             let native = round(exact_f64(whole)?);

@@ -1,4 +1,4 @@
-//! Columns of numbers of one width, and of types that Arrow stores as such.
+//! Columns of numbers of one width, and of types that Arrow stores in the same way.
 
 use super::{ColumnBuilder, misfit};
 use crate::arrow::failure::from_arrow;
@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use jinx_core::error::Result;
 use jinx_core::value::Value;
 
-/// Values as plain numbers, converted to the column's type at the end.
+/// Values as plain numbers, which are converted to the column's type at the end.
 pub(crate) struct Primitives<T: ArrowPrimitiveType, F> {
     values: PrimitiveBuilder<T>,
     data_type: DataType,

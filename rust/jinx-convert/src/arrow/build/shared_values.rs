@@ -1,4 +1,4 @@
-//! Dictionaries and runs: built as their values, and encoded when the batch is finished.
+//! Dictionaries and runs: built from their values, and encoded when the batch is finished.
 
 use super::{ColumnBuilder, column_of};
 use crate::arrow::failure::from_arrow;

@@ -11,17 +11,17 @@ use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
 
-/// Dicts that are used as maps have ever new names; a larger schema is useless.
+/// The maximum number of members: dicts used as maps always have new names, and a larger schema is useless.
 const MAX_MEMBERS: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InferredField {
     pub(crate) kind: InferredType,
-    /// The feature, if the caller states that this is media.
+    /// The feature, if the caller declares that this is media.
     pub(crate) media: Option<MediaFeature>,
-    /// Whether any row had it; a field that was only announced is not a column.
+    /// Whether any row had the field; a field that was only announced is not a column.
     seen: bool,
-    /// Whether its values have no common type, and it is to be left out.
+    /// Whether the values have no common type, so that the field is left out.
     pub(crate) is_left_out: bool,
 }
 
@@ -31,30 +31,30 @@ pub(crate) enum InferredType {
     Null,
     Bool,
     Number(Range),
-    /// Only numpy scalars of one dtype so far.
+    /// So far, only numpy scalars of one dtype.
     Scalar(Dtype, Range),
     Text,
     Bytes,
     Media,
     List(Box<InferredField>),
     Dict(InferredMembers),
-    /// Numpy arrays of one dtype and number of dimensions.
+    /// So far, only numpy arrays with one dtype and number of dimensions.
     Array(Element, usize),
     /// Mixed kinds that are kept as JSON text.
     Json,
 }
 
-/// The members of all dicts at one place.
+/// The members of all dicts at one position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InferredMembers {
     nodes: Vec<(String, InferredField)>,
     places: HashMap<String, usize>,
-    /// Indexes in the order in which rows first had the members.
+    /// The indexes of members in the order in which they first occurred.
     order: Vec<usize>,
 }
 
 impl InferredMembers {
-    /// The members of rows, in order of first appearance.
+    /// The members of rows, in the order in which they first occurred.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(String, InferredField)> {
         self.order.iter().filter_map(|place| self.nodes.get(*place))
     }
@@ -87,12 +87,12 @@ impl InferredMembers {
     }
 }
 
-/// The numbers seen.
+/// The numbers that were seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Range {
     pub(crate) ints: Option<(i128, i128)>,
     pub(crate) floats: bool,
-    /// An integer that no float64 equals.
+    /// An integer that no float64 represents exactly.
     pub(crate) inexact: Option<i128>,
 }
 
@@ -117,7 +117,7 @@ impl Range {
         self.inexact = self.inexact.or(other.inexact);
     }
 
-    /// Whether no type can hold these numbers, regardless of later ones.
+    /// Whether no type can represent these numbers, whatever comes later.
     fn has_no_type(&self) -> bool {
         let (low, high) = self.ints.unwrap_or((0, 0));
         let is_integer = i64::try_from(low).is_ok() && i64::try_from(high).is_ok()
@@ -178,7 +178,7 @@ impl InferredField {
         self.observe_at(value, mixed_json, Nesting::ROW)
     }
 
-    /// Like [`Self::observe`] for a row, but columns without a common type are marked instead of failing.
+    /// Like [`Self::observe`] for a row, but marks columns without a common type instead of failing.
     pub(crate) fn observe_columns(&mut self, row: &[(String, Value)], mixed_json: bool) -> Result<()> {
         let InferredType::Dict(columns) = &mut self.kind else { return Ok(()) };
         for (name, value) in row {
@@ -252,7 +252,7 @@ impl InferredField {
         )))
     }
 
-    /// Reports that numbers have no common type at the row that decides this, not after the last row.
+    /// Fails at the row that decides that numbers have no common type, not after the last row.
     fn require_type(&self, mixed_json: bool) -> Result<()> {
         match &self.kind {
             InferredType::Number(range) if !mixed_json && range.has_no_type() => number(*range).map(|_| ()),
@@ -270,7 +270,7 @@ fn is_media_dict(members: &[(String, Value)]) -> bool {
         })
 }
 
-/// The kind of one value alone; lists and dicts are still empty.
+/// The kind of a single value; lists and dicts are still empty.
 fn first(value: &Value) -> Result<InferredType> {
     Ok(match value {
         Value::Null => InferredType::Null,
@@ -309,7 +309,7 @@ fn first(value: &Value) -> Result<InferredType> {
     })
 }
 
-/// Widens `kind` to hold `other` as well; false when they do not mix.
+/// Widens `kind` so that it also covers `other`; returns false if the two cannot be combined.
 fn unite(kind: &mut InferredType, other: InferredType) -> bool {
     match (&mut *kind, other) {
         (InferredType::Bool, InferredType::Bool)

@@ -37,7 +37,7 @@ pub(crate) fn schema(root: &InferredField, options: &InferOptions) -> Result<Sch
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// Whether values have no common type, and are not damaged.
+/// Whether values have no common type although they are not damaged.
 pub(crate) fn lacks_type(error: &Error) -> bool {
     matches!(error.cause(), Cause::Mismatch | Cause::Unsupported | Cause::Limit)
 }
@@ -54,7 +54,7 @@ fn marked(field: Field, node: &InferredField, options: &InferOptions) -> Field {
     }
 }
 
-/// Parquet can only store a dict that never had a member as text.
+/// Keeps a dict that never had a member as JSON text: Parquet cannot store it in another way.
 fn kept_as_json(node: &InferredField, options: &InferOptions) -> bool {
     match &node.kind {
         InferredType::Json => true,
@@ -156,7 +156,7 @@ fn array_element(element: Element) -> DataType {
     }
 }
 
-/// The feature that `datasets` would write; lists have the form that old and new versions read.
+/// The feature that `datasets` would write; lists have a form that old and new versions can read.
 fn feature(node: &InferredField, data_type: &DataType, any_media: &mut bool) -> Json {
     let element = |inner: &Field, node: Option<&InferredField>, any_media: &mut bool| match node {
         Some(node) => feature(node, inner.data_type(), any_media),

@@ -1,4 +1,4 @@
-//! Arrow files, read by the index at their end, which states where batches lie.
+//! Arrow files, read with the index at their end, which says where batches are.
 
 use super::message::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, damaged, ends_early};
 use arrow_buffer::Buffer;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const END_MARK: &[u8] = b"ARROW1";
-/// The index's length and the mark.
+/// The length of the index, and the magic.
 const TRAILER_BYTES: u64 = 10;
 const CONTINUES: [u8; 4] = [0xff; 4];
 
-/// The messages that an index lists: dictionaries, then batches.
+/// The messages in an index: dictionaries, then batches.
 pub(crate) struct Indexed {
     file: File,
     len: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    /// `None` for a file without an index: a stream, or a file that is compressed or cut off.
+    /// `None` for a file without an index: a stream, or a file that is compressed or truncated.
     ///
     /// # Errors
     /// `Io`; `Corrupt` for a damaged index.

@@ -17,7 +17,7 @@ const CONTINUES: u32 = u32::MAX;
 /// Messages that follow one another.
 pub(super) struct Stream {
     input: Input,
-    /// A word that was read already.
+    /// A word that was already read.
     first: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Stream {
         if !FILE_MARK.ends_with(&messages.take(4)?) {
             return Err(Error::corrupt("this is not an Arrow file: it does not begin with ARROW1"));
         }
-        // Some writers add zeros for alignment.
+        // Some writers append zeros for alignment.
         for _ in 0..MAX_PADDING_WORDS {
             messages.first = messages.word()?;
             if messages.first != Some(0) {
@@ -52,13 +52,13 @@ impl Stream {
             Some(word) => Some(word),
             None => self.word()?,
         };
-        // A length of zero ends a stream, and so does the end of the file. Before 2019, lengths had no marker.
+        // A length of zero, or the end of the file, ends a stream. Before 2019, lengths had no marker.
         let length = match word {
             Some(CONTINUES) => self.word()?,
             other => other,
         };
         let Some(length) = length.filter(|length| *length > 0) else {
-            // The checksum of a compressed file follows the last message.
+            // Read on: the checksum of a compressed file follows the last message.
             io::copy(&mut self.input, &mut io::sink())?;
             return Ok(None);
         };
@@ -77,7 +77,7 @@ impl Stream {
         self.input.counter()
     }
 
-    /// `None` at the end of the input.
+    /// The next word; `None` at the end of the input.
     fn word(&mut self) -> Result<Option<u32>> {
         let bytes = self.up_to(4)?;
         match <[u8; 4]>::try_from(bytes.as_slice()) {
@@ -92,7 +92,7 @@ impl Stream {
         if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
     }
 
-    /// Reads at most `length` bytes; memory for them grows as they arrive.
+    /// Reads at most `length` bytes; memory grows only as bytes arrive.
     fn up_to(&mut self, length: u64) -> Result<Vec<u8>> {
         let first = to_usize(length.min(FIRST_RESERVATION_BYTES), "an Arrow message")?;
         let mut bytes = Vec::with_capacity(first);

@@ -1,5 +1,5 @@
-//! A first check of the Parquet footer: the parquet crate builds its schema by recursion and reserves lists by their
-//! claimed length, so a forged footer of some kilobytes could end the process. Such footers are refused here.
+//! A first check of the Parquet footer: the parquet crate builds its schema recursively and reserves lists by their
+//! claimed length, so a forged footer of a few kilobytes could end the process. Such footers are refused here.
 //!
 //! The footer is in Thrift's compact protocol (thrift-compact-protocol.md); only the members of the schema's
 //! elements matter, everything else is skipped.
@@ -11,7 +11,7 @@ use jinx_core::limits::MAX_DEPTH;
 const SCHEMA_FIELD: i64 = 2;
 /// `SchemaElement.num_children`.
 const CHILDREN_FIELD: i64 = 5;
-/// The most nested structs and lists; the format itself needs about six.
+/// The maximum nesting of structs and lists; the format itself needs about six levels.
 const MAX_THRIFT_DEPTH: usize = 32;
 
 const BYTE: u8 = 3;
@@ -89,7 +89,7 @@ impl Compact<'_> {
         Ok(Some((*last, header & 0x0f)))
     }
 
-    /// Length and element type of a list; each element needs at least one byte.
+    /// The length and element type of a list; each element needs at least one byte.
     fn list(&mut self) -> Result<(u64, u8)> {
         let header = self.byte()?;
         let length = match header >> 4 {
@@ -105,7 +105,7 @@ impl Compact<'_> {
     fn skip(&mut self, kind: u8, depth: usize) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or_else(broken)?;
         match kind {
-            // A bool field's value is its type.
+            // The type of a bool field contains its value.
             1 | 2 => Ok(()),
             BYTE => self.advance(1),
             4..=6 => self.varint().map(drop),
@@ -137,7 +137,7 @@ impl Compact<'_> {
         }
     }
 
-    /// In a collection a bool is a byte.
+    /// Skips an element of a collection, in which a bool takes a byte.
     fn skip_element(&mut self, kind: u8, depth: usize) -> Result<()> {
         if matches!(kind, 1 | 2) { self.advance(1) } else { self.skip(kind, depth) }
     }
@@ -147,7 +147,7 @@ impl Compact<'_> {
         if kind != STRUCT {
             return Err(broken());
         }
-        // Children that are still missing, for each open group.
+        // For each open group, the number of children still to come.
         let mut open: Vec<i64> = Vec::new();
         for _ in 0..length {
             let mut children = 0;

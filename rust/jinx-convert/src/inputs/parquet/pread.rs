@@ -1,5 +1,5 @@
-//! A file read by position, so that readers in several threads do not share a cursor, and no claimed length is reserved
-//! before it is checked.
+//! A file that is read by position, so that readers in several threads share no cursor; a claimed length is checked
+//! before memory is reserved.
 
 use crate::arrow::failure::from_parquet;
 use bytes::Bytes;
@@ -25,10 +25,11 @@ pub(crate) struct PreadFile {
 /// Buffers of finished pages. A page of media may have 50 MB: new memory for each costs more than the reading, because
 /// the system must find and clear it.
 type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
-/// The most buffers to keep. One is usually enough, since a compressed page is finished once it is decompressed.
+/// The maximum number of buffers to keep. One is usually enough, since a compressed page is finished once it is
+/// decompressed.
 const MAX_SPARE: usize = 1;
 
-/// A page's bytes; their buffer is returned when they are dropped.
+/// The bytes of a page; their buffer is returned when they are dropped.
 struct Page {
     buffer: Vec<u8>,
     length: usize,
@@ -75,7 +76,7 @@ impl PreadFile {
         self.is_at(self.len.saturating_sub(4), magic)
     }
 
-    /// The metadata before the last eight bytes, which are its length and the magic.
+    /// The metadata, which is followed by eight bytes with its length and the magic.
     pub(crate) fn footer(&self) -> Result<Bytes> {
         let mut length = [0; 4];
         let end = self.len.saturating_sub(8);

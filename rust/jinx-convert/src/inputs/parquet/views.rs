@@ -1,4 +1,4 @@
-//! The schema under which binary columns are read as views: pages are then shared instead of copied.
+//! The schema with which binary columns are read as views, so that pages are shared instead of copied.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn field(field: &FieldRef) -> FieldRef {
         DataType::List(item) => DataType::List(inner(item)),
         DataType::LargeList(item) => DataType::LargeList(inner(item)),
         DataType::Struct(members) => DataType::Struct(fields(members)),
-        // Other types hold no media; they are unchanged.
+        // Other types contain no media and stay unchanged.
         _ => return field.clone(),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))

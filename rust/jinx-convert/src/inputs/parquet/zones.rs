@@ -1,4 +1,4 @@
-//! Time zones of columns with a unit that Parquet does not have.
+//! Time zones of columns whose unit Parquet does not have.
 //!
 //! The Arrow schema kept in a file names the zone, but the Parquet reader uses it only when the unit is the same:
 //! seconds, which are stored as milliseconds, would come back in UTC.
@@ -9,7 +9,7 @@ use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::file::metadata::ParquetMetaData;
 use std::sync::Arc;
 
-/// The schema with the zones that the file names; `None` when nothing changes.
+/// The schema with the zones stated in the file; `None` if nothing changes.
 pub(crate) fn restored(read: &Schema, metadata: &ParquetMetaData) -> Option<SchemaRef> {
     let notes = metadata.file_metadata().key_value_metadata()?;
     let kept = notes.iter().find(|note| note.key == ARROW_SCHEMA_META_KEY)?.value.as_deref()?;

@@ -1,4 +1,4 @@
-//! Writes all rows of an output in an order that is known before.
+//! Writes all rows of an output in an order that is known beforehand.
 
 use super::{DatasetWriter, Target};
 use crate::write::form_facts::FormFacts;
@@ -10,17 +10,17 @@ use jinx_core::error::Result;
 use std::iter;
 
 impl DatasetWriter {
-    /// Whether the rows go to a directory of shards.
+    /// Whether the rows are written to a directory of shards.
     pub fn is_directory(&self) -> bool {
         matches!(self.target, Target::Directory(_))
     }
 
-    /// Whether all rows of `lines` go to one file: the output is a pair, or they fit in a shard.
+    /// Whether all rows of `lines` go to a single file: the output is a pair, or they fit into one shard.
     pub fn has_one_file_for(&self, lines: &PlainLines<'_>) -> bool {
         !self.is_directory() || self.options.shard_bytes.is_none_or(|limit| lines.bytes() <= limit)
     }
 
-    /// Writes rows of `lines` in an order, as all rows of the output: on all threads, and with their lines copied. Calls
+    /// Writes rows of `lines` in some order as all rows of the output: on all threads, by copying their lines. Calls
     /// `tell` with the number of rows of each block. Returns false, and writes nothing, if the rows must be written one
     /// by one: the output has rows already, or lines may change.
     ///

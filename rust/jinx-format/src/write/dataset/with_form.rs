@@ -1,4 +1,4 @@
-//! Writes rows whose form is known to one pair.
+//! Writes rows with a known form to one pair.
 
 use super::{DatasetWriter, Target};
 use crate::write::plain_lines::PlainLines;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 impl DatasetWriter {
-    /// The form of all rows of `lines` in an order that begins with `first`; `None` if rows have no form in common.
+    /// The form of all rows of `lines`, in an order that begins with `first`; `None` if they have no common form.
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
@@ -19,7 +19,7 @@ impl DatasetWriter {
         Ok(form.filter(|form| pair.layout_of(form).is_some()))
     }
 
-    /// The main file of a pair, for what is read again before its place is written.
+    /// The main file of a pair, for reading written data again before its final position is known.
     ///
     /// # Errors
     /// I/O errors; `Invalid` for a directory.
@@ -30,7 +30,7 @@ impl DatasetWriter {
         }
     }
 
-    /// Writes all rows of a form. Calls `tell` with the number of rows of each block.
+    /// Writes all rows of one form. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
     /// Errors of making them and of `tell`; I/O errors. The writer is then broken.

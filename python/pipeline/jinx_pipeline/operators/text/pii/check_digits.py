@@ -9,7 +9,7 @@ def luhn(digits: str) -> bool:
     total = 0
     for place, digit in enumerate(reversed(digits)):
         doubled = int(digit) * (1 + place % 2)
-        total += doubled - 9 * (doubled > 9)  # noqa: PLR2004 - the sum of the digits
+        total += doubled - 9 * (doubled > 9)  # noqa: PLR2004 - minus 9 is the sum of its digits
     return total % 10 == 0
 
 
@@ -41,7 +41,7 @@ def verhoeff(digits: str) -> bool:
 
 
 def _multiplied(one: int, other: int) -> int:
-    """The product in the dihedral group: elements below 5 are rotations, the others reflections."""
+    """The product in the dihedral group: elements below 5 are rotations, the others are reflections."""
     rotation = one % 5 + other % 5 if one < 5 else one % 5 - other % 5  # noqa: PLR2004 - as above
     return rotation % 5 + 5 * ((one < 5) != (other < 5))  # noqa: PLR2004 - as above
 
@@ -56,7 +56,7 @@ def _permuted(digit: int, times: int) -> int:
 
 
 def is_date(year: int, month: int, day: int) -> bool:
-    """Whether there is such a day."""
+    """Whether this date exists."""
     try:
         date(year, month, day)
     except ValueError:

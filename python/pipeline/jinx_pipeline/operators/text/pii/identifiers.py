@@ -1,4 +1,4 @@
-"""Identifiers of users, sessions and channels in logs of agents."""
+"""Identifiers of users, sessions and channels in agents' logs."""
 
 import re
 

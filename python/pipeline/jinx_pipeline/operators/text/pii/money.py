@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from jinx_pipeline.operators.text.pii.check_digits import luhn, mod_97
 from jinx_pipeline.operators.text.pii.detector import Detector, Span, digits_of
 
-# Issuers by the first digits of their cards (ISO/IEC 7812), with the lengths of their numbers.
+# The first digits of each card issuer's numbers (ISO/IEC 7812), with the lengths of the numbers.
 _ISSUERS = (
     (re.compile(r"4"), (13, 16, 19)),  # Visa
     (re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),  # Mastercard
@@ -49,7 +49,7 @@ def _is_iban(text: str) -> bool:
 
 
 class Ibans(Detector):
-    """Account numbers; a following word may look like one more group of an account number, and is left out."""
+    """Account numbers; a following word that looks like another group of the number is left out."""
 
     def find(self, text: str) -> Iterator[Span]:
         for match in self.pattern.finditer(text):

@@ -1,4 +1,4 @@
-"""Numbers of persons by country, checked by their check digits or, if they have none, by their structure.
+"""Personal numbers by country, verified by their check digits or, without any, by their structure.
 
 Sources: GB 11643 (China), SSA (United States), NHS data dictionary (Great Britain), INSEE (France), BZSt (Germany),
 Orden INT/2058/2008 (Spain), DM 23/12/1976 (Italy), PESEL act (Poland), Receita Federal (Brazil), UIDAI (India),
@@ -48,7 +48,7 @@ def _spain(text: str) -> bool:
     return "TRWAGMYFPDXBNJZSQVHLCKE"[int(first + number[1:-1]) % 23] == number[-1]
 
 
-# The values of the characters at odd places of an Italian tax code.
+# The values of the characters at odd positions of an Italian tax code.
 _ITALY_LETTERS = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 _ITALY = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _ITALY_LETTERS, strict=True)) | dict(
     zip("0123456789", _ITALY_LETTERS, strict=False)
@@ -87,7 +87,7 @@ def _netherlands(text: str) -> bool:
 def _sweden(text: str) -> bool:
     digits = digits_of(text)[-10:]
     day = int(digits[4:6])
-    # The days of coordination numbers are increased by 60.
+    # Coordination numbers have 60 added to the day.
     return luhn(digits) and is_date(2000 + int(digits[:2]), int(digits[2:4]), day - 60 * (day > 60))  # noqa: PLR2004
 
 
@@ -101,7 +101,7 @@ def _korea(text: str) -> bool:
     century = 1900 if digits[6] in "1256" else 2000
     is_of_day = is_date(century + int(digits[:2]), int(digits[2:4]), int(digits[4:6]))
     # Numbers since October 2020 have no check digit.
-    is_new = century + int(digits[:2]) >= 2020  # noqa: PLR2004 - a year
+    is_new = century + int(digits[:2]) >= 2020  # noqa: PLR2004 - A number does not match inside a longer number.
     check = (11 - weighted(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10
     return is_of_day and (is_new or check == int(digits[12]))
 
@@ -117,7 +117,7 @@ def _is_bare(text: str) -> bool:
 
 
 def _detector(pattern: str, is_valid: Callable[[str], bool], *words: str) -> Detector:
-    """A detector; with `words`, digits without separators count only after one of them."""
+    """A detector; with `words`, digits without separators only count after one of these words."""
     context = re.compile("|".join(words), re.IGNORECASE) if words else None
     # A number does not continue on either side.
     space = " " if "[- ]" in pattern else ""

@@ -5,7 +5,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from jinx_pipeline.operators.text.pii.detector import Detector
 
-# The part of a URL before its host is no mail address.
+# In a URL, the part before an @ and the host is not an email address.
 EMAIL = Detector(
     "email",
     re.compile(
@@ -31,8 +31,8 @@ def _is_ipv6(text: str) -> bool:
         address = IPv6Address(text)
     except AddressValueError:
         return False
-    # `face::add` is more often a name of C++ than an address.
-    is_name = text.count(":") == 2 and not any(map(str.isdigit, text))  # noqa: PLR2004 - as in the comment
+    # `face::add` is more often a C++ name than an address.
+    is_name = text.count(":") == 2 and not any(map(str.isdigit, text))  # noqa: PLR2004 - explained above
     return not (address.is_loopback or address.is_unspecified or is_name)
 
 

@@ -1,4 +1,4 @@
-"""Telephone numbers: international ones (E.164), and those that are written as at home, by country."""
+"""Telephone numbers: international ones (E.164), and those in national notation, by country."""
 
 import re
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from jinx_pipeline.operators.text.pii.detector import Detector, digits_of
 
 _FEWEST, _MOST = 8, 15
-# The country calling codes of ITU-T E.164 with one and two digits; those with three begin with the other pairs.
+# The country calling codes (ITU-T E.164) with one and two digits; codes with three digits begin with other pairs.
 _SHORT_CODES = (
     "1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86"
     " 90 91 92 93 94 95 98"

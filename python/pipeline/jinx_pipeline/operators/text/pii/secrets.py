@@ -1,4 +1,4 @@
-"""Secrets: keys of known form, values after words such as `password`, JSON Web Tokens and PEM blocks.
+"""Secrets: keys in known forms, values after words such as `password`, JSON Web Tokens and PEM blocks.
 
 The forms of keys are those that their issuers document for secret scanning.
 """
@@ -31,7 +31,7 @@ class PemBlocks(Detector):
 
 
 _LONGEST_PEM = 100_000
-# Lines may end as in JSON.
+# Line ends may be escaped as in JSON.
 _BASE64_LINE = re.compile(r"(?:\r?\n|\\n)[A-Za-z0-9+/=]{1,100}(?=\r?\n|\\n|$)")
 
 
@@ -102,7 +102,7 @@ _NOT_SECRETS = (
     "true false null none nil undefined required optional string str int bool bytes any self todo here changeme example"
     " redacted password secret token hidden empty missing invalid incorrect wrong expired not is was has"
 )
-# The colon may be a full-width one.
+# The colon may be full-width.
 _VALUE = r"""\\?["']?\s{0,3}(?:=>|[:\uff1a=])\s{0,3}\\?["']?(?P<value>[^\s"',;}\]\\<>(){]{4,500})"""
 
 
@@ -114,7 +114,7 @@ def _is_no_placeholder(text: str) -> bool:
 
 
 def _is_random(text: str) -> bool:
-    """Whether a value looks like a key and not like a word of a sentence: it has a digit, or is long."""
+    """Whether a value looks like a key, not like a word in a sentence: it has a digit, or is long."""
     return _is_no_placeholder(text) and (any(map(str.isdigit, text)) or len(text) >= _LONG)
 
 

@@ -13,7 +13,7 @@ BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
 
 
 def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[str]:
-    """The words of a list; `all` joins the lists of all languages.
+    """The words of a list; `all` combines the lists of all languages.
 
     Args:
         kind: `stopwords` or `flagged_words`.
