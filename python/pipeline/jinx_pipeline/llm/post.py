@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from http import HTTPStatus
@@ -175,7 +175,7 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
 
 
 @asynccontextmanager
-async def _time_limit(seconds: float) -> AsyncIterator[None]:
+async def _time_limit(seconds: float) -> AsyncGenerator[None]:
     """Like `asyncio.timeout`, but a process that is late itself does not lose an answer that came in time, and is paid.
 
     The time limit and what sockets have received come in one turn of the event loop, in which the limit would win.

@@ -74,8 +74,10 @@ class VideoHandMotionSmoothMapper(MetadataMapper):
         smoothed: dict[str, Any] = {}
         for hand, value in video.items():
             motion = Motion.of(value, f"video {number}, {hand} hand")
-            is_short = motion is None or len(motion.states) < self.min_frames_for_smoothing
-            smoothed[hand] = value if is_short else self._smoothed(motion).to_data(str(hand))
+            if motion is None or len(motion.states) < self.min_frames_for_smoothing:
+                smoothed[hand] = value
+            else:
+                smoothed[hand] = self._smoothed(motion).to_data(str(hand))
         return smoothed
 
     def _smoothed(self, motion: Motion) -> Motion:
