@@ -14,7 +14,8 @@ class ObjectInfo(NamedTuple):
     Attributes:
         url: Its URL; that of a directory ends with `/`.
         size: Bytes.
-        tag: Tells this state from others, for `ObjectStore.put_if_match`; in lists, only to compare with other lists.
+        tag: Identifies this state, for `ObjectStore.put_if_match`; in lists, it can only be compared with those of
+            other lists.
         modified: Seconds since 1970, by the clock of the store.
     """
 

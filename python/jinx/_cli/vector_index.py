@@ -39,8 +39,9 @@ from jinx._cli.parameters import AT_LEAST_ONE, COUNT, PATH, examples
 def vector_index(path: str, out: str | None, column: str, **options: Any) -> None:
     """Make an index of the vectors of a column, for searches with ds.nearest(..., index=True).
 
-    Worth it from millions of vectors on. Without OUT, the index of the column emb of view.jinx is view.emb.ivf. Its
-    recall is measured with 400 vectors of the column, and printed for several numbers of lists that a search looks at.
+    This is worthwhile for millions of vectors. Without OUT, the index of the column emb of view.jinx is view.emb.ivf.
+    Its recall is measured with 400 vectors of the column, and printed for several numbers of lists that a search looks
+    at.
     """
     import jinx
 

@@ -29,7 +29,7 @@ class Searching(RemoteReading):
 
         `ds.select(ds.nearest(ds[7]["emb"], "emb").positions)` shows what is similar to sample 7. The vectors of a saved
         view are mapped and converted block by block, so memory does not grow with them. Equal scores are in the order
-        of the samples. A vector that is missing or has a number that is not finite is near to nothing.
+        of the samples. Vectors that are missing or contain a number that is not finite are never found.
 
         Args:
             query: A vector, or an array of vectors of shape (queries, width).
@@ -70,9 +70,9 @@ class Searching(RemoteReading):
     ) -> "VectorIndex":
         """Make an index of a column of vectors, so that `nearest` need not compare all of them.
 
-        Worth it from millions of vectors on. K-means divides the vectors into lists, and a search looks at the lists
-        whose centres are nearest to the query. The file has one byte for each number and 16 for each vector. When it
-        is made, 400 vectors of the column are searched for with it and without it, which tells its recall. The same
+        This is worthwhile for millions of vectors. K-means divides the vectors into lists, and a search looks at the
+        lists whose centres are nearest to the query. The file has one byte for each number and 16 for each vector. When
+        it is made, 400 vectors of the column are searched for with and without it, to measure its recall. The same
         arguments give the same file on the same machine.
 
         Args:

@@ -64,7 +64,7 @@ class NotesFile:
         by: Who made them.
         dataset: The path of the dataset.
         identity: The identity of the dataset.
-        notes: The notes by sample; an empty one was taken back.
+        notes: The notes by sample; an empty note was withdrawn.
     """
 
     path: str

@@ -56,7 +56,7 @@ class Packs:
     ) -> None:
         self.config = config
         self.mask = mask
-        """A hash of which packs of its epoch the plan kept; None if `config` says it alone."""
+        """A hash of which packs of its epoch the plan kept; None if they follow from `config` alone."""
         self.stored_sizes = sizes
         """As they were given, before samples are truncated."""
         self._offsets = offsets

@@ -128,7 +128,7 @@ class IndexFile:
 
     Attributes:
         path: Its path.
-        facts: What it says of itself.
+        facts: The facts in its footer.
         centres: The centres of the lists, float32 of shape (lists, width).
         bounds: How many members the lists before each one have, int64 of shape (lists + 1,).
     """

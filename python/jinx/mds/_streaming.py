@@ -23,7 +23,7 @@ _SAMPLE = "sample::"
 _MAX_OPEN = 64
 """Shards that one process keeps open. A file that another process evicts is freed when its last reader closes it."""
 _SWEEP_EVERY = 256
-"""After so many changes from one shard to another, shards whose files were removed are closed."""
+"""After this many changes from one shard to another, shards whose files were removed are closed."""
 
 _open: "OrderedDict[int, _core.MdsShard]" = OrderedDict()
 _turns = 0

@@ -28,7 +28,7 @@ def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool =
 
     Args:
         folders: The working directories of all runs that write to these stores; no run may begin meanwhile.
-        min_seconds: Media that were written within so many seconds count as used, because another run may write them.
+        min_seconds: Media that were written within this many seconds count as used, because another run may write them.
         remove: Remove them.
 
     Raises:

@@ -19,7 +19,7 @@ const DOTS_AT_ONCE: usize = 2;
 /// The descent stops when what is left to gain is `tolerance` of what it was in the first step. A step reads the matrix
 /// once: the sums that the right factor needs are made from a row of the matrix as soon as its left factor is known.
 ///
-/// * `matrix`: rows after another, each of `columns` numbers that are not negative.
+/// * `matrix`: one row after another, each of `columns` numbers that are not negative.
 /// * `left`: two numbers for each row; first all first ones.
 /// * `right`: two numbers for each column; first all first ones.
 ///
@@ -177,7 +177,7 @@ fn multiples<S: Simd>(
     simd.mul_add_f32s(factors[3], values[3], sum)
 }
 
-/// Improves both numbers of a row or column, one after the other; returns how much they were off.
+/// Improves both numbers of a row or column, one after the other; returns how large their error was.
 #[inline(always)]
 fn improve(one: &mut f32, two: &mut f32, products: [f32; 2], gram: [f32; 3]) -> f64 {
     let [first, both, second] = gram;

@@ -67,7 +67,7 @@ impl Process {
     }
 }
 
-/// The content of a mutex. A panic leaves nothing half done in ours.
+/// The content of a mutex, even after a panic: a panic leaves nothing half changed in the mutexes of this crate.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Limits the number of simultaneous requests to what the store accepts. One that says "slow down" gets half of them,
-//! and then one more for each round of answers without complaint.
+//! Limits the number of simultaneous requests to what the store accepts. A store that says "slow down" gets half as
+//! many, and then one more for each round of answers without complaint.
 
 use crate::process::locked;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ struct State {
     complaint: Option<Instant>,
 }
 
-/// Permission to send one or more requests. They end when it is dropped.
+/// Permission to send one or more requests. It ends when this is dropped.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     permit: Option<OwnedSemaphorePermit>,

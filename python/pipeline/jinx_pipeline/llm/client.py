@@ -347,7 +347,8 @@ class _Round:
 def _pause(failure: FailedError, tries: int, time_limit: float) -> float:
     """The seconds until a request is sent again, with jitter that spreads the requests over time.
 
-    After the time limit they are few: the request has waited for long, and `Pace` has fewer under way if many are late.
+    After the time limit there are few of them: the request has waited long by then, and `Pace` sends fewer at a time if
+    many are late.
     """
     if failure.retry_after is not None:
         return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not used for security

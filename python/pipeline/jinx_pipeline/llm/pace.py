@@ -29,7 +29,7 @@ class Pace:
     """A semaphore with an adaptive size: it doubles in each round until the service slows down, then grows carefully.
 
     Args:
-        most: The most requests under way at once.
+        most: The maximum number of requests under way at once.
         seconds: Their time limit.
 
     Attributes:

@@ -28,14 +28,14 @@ class Settings:
 
     Attributes:
         key_variable: The environment variable with the key; None: `OPENAI_API_KEY`, if it is set.
-        concurrency: The most requests under way at once, in each worker. The client finds out how many the service
-            takes.
+        concurrency: The maximum number of simultaneous requests of each worker. The client finds out how many the
+            service accepts.
         seconds: How long the service may take to answer.
         tries: How often a request is sent if it fails or times out.
         patience: How many seconds a worker waits for a service that is busy; then its block waits.
-        max_requests: A budget: the most answers in the directory of answers.
-        max_tokens_spent: A budget: the most tokens of prompts and answers.
-        max_money: A budget: the most money, by `prices`.
+        max_requests: A budget: the maximum number of answers in the directory of answers.
+        max_tokens_spent: A budget: the maximum number of tokens of prompts and answers.
+        max_money: A budget: the maximum cost, according to `prices`.
         prices: The prices of a million tokens of prompts and of a million tokens of answers.
         answers: The directory of answers, to share it between recipes; None: `answers/` of the working directory.
         batch: A directory for files of the Batch API: nothing is sent, and a run stops if an answer is missing. The

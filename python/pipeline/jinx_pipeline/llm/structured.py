@@ -97,8 +97,8 @@ class Form:
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The field of a request that tells a service the schema of the answer.
 
-    Hosted services take strict schemas of few keywords only: `minLength` is left out, which `Form` checks, and a schema
-    with others is not sent as strict.
+    Hosted services accept only a few keywords in strict schemas: `minLength` is left out (`Form` checks it), and a
+    schema with any other keyword is not sent as strict.
     """
     sent = _sent(schema)
     shape = {"name": "answer", "schema": sent, "strict": is_strict(sent)}

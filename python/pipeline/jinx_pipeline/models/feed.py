@@ -65,7 +65,8 @@ class Limits:
         items: The largest number of inputs.
         size: The largest size with padding: the number of inputs, times the size of the largest; None for no limit.
         useful: The size with padding of a batch that is worth filling: beyond it, inputs that are much smaller than its
-            largest go to the next batch, for the work on padding is lost. None: only full batches use the device well.
+            largest go to the next batch, because work on padding is wasted. None: only full batches use the device
+            well.
     """
 
     items: int
@@ -213,7 +214,7 @@ def _prepared(
 def _window(
     prepared: Iterator[tuple[int, Sequence[P]]], waiting: deque[tuple[int, Sequence[P]]], limit: int
 ) -> list[tuple[int, Sequence[P]]]:
-    """The items of the next window: at least one, with at most so many inputs in all; empty at the end.
+    """The items of the next window: at least one, with at most `limit` inputs in total; empty at the end.
 
     Args:
         prepared: All items.

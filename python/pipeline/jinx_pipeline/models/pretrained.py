@@ -92,7 +92,7 @@ class Pretrained:
     def processed(self, **inputs: Any) -> Any:
         """What the `AutoProcessor` makes of texts and media, as tensors; for threads, always with the same options.
 
-        The first call is alone: it sets the options of the tokenizer, which the others find as they are.
+        The first call runs alone: it sets the options of the tokenizer, which other calls then find already set.
         """
         processor = self.processors["AutoProcessor"]
         if self._has_processed:

@@ -35,7 +35,7 @@ def load_video_segmenter(model: Model, device: str) -> Pretrained:
 def followed(loaded: Pretrained, frames: "Iterable[Image]", boxes: "Sequence[Box]") -> "Iterator[Masks]":
     """For each frame the masks of objects as logits, float32 of shape (objects, height, width).
 
-    Frames that are behind are forgotten, so that the memory does not grow with the length of the video.
+    Earlier frames are forgotten, so that the memory does not grow with the length of the video.
 
     Args:
         loaded: The model.

@@ -21,7 +21,7 @@ class RequestEstimate:
         operator: Its name.
         requests: The requests; None: unknown, because earlier operators make what it needs, or groups do.
         tokens_in: The tokens of the prompts.
-        tokens_out: The most tokens of the answers; None if there is no limit.
+        tokens_out: The maximum number of tokens of the answers; None if there is no limit.
         money: The price, with the prices of the recipe; None if there are none.
     """
 

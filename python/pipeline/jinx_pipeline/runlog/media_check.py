@@ -17,7 +17,7 @@ _THREADS: Final = 16
 def forget_replaced_media(ledger: Ledger) -> None:
     """Drop blocks that used a media file which was replaced or changed since, so that they are processed again.
 
-    Nothing is looked at once an output was published.
+    Nothing is checked once an output was published.
 
     Raises:
         ReplacedError: A file has changed, and the output or other nodes depend on the block.

@@ -34,8 +34,8 @@ class StoredMedium(NamedTuple):
 class MediaStore:
     """A directory of media, on a disk or in a bucket, each named after its content.
 
-    The same medium is stored once, whoever stores it and how often. It is complete and on disk before its address is
-    known, so a row never names a medium that a crash can lose. A crash may leave a medium that no row names.
+    The same medium is stored only once, no matter who stores it and how often. It is complete and on disk before its
+    address is known, so a row never names a medium that a crash can lose. A crash may leave a medium that no row names.
 
     Args:
         address: The directory or its URL. Relative: it starts at `root`, and so do the addresses of its media.

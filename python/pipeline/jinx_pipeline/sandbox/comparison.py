@@ -28,7 +28,7 @@ class Row:
         low: The lower end of the confidence interval of the mean.
         high: The upper end.
         seconds: How long all seeds took.
-        digest: What its dataset is.
+        digest: A digest that identifies its dataset.
         is_control: Whether it is a control.
         error: Why it failed; None if it did not.
     """

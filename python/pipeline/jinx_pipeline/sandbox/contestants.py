@@ -24,7 +24,7 @@ class Contestant:
     Attributes:
         name: The name of the variant or control.
         path: The dataset.
-        identity: What it is: a digest of the recipe and its input.
+        identity: A digest of the recipe and its input.
         samples: The number of its samples.
     """
 

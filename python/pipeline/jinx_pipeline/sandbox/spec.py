@@ -63,7 +63,7 @@ class Spec:
         train: The command that trains a model: its words, with `{data}`, `{samples}`, `{seed}` and `{out}`.
         evaluate: The command that prints its score.
         budgets: How many samples the models see, in increasing order: after each, the best variants remain.
-        eta: Of so many variants, one remains after a budget.
+        eta: After each budget, one of this many variants remains.
         seeds: How often each model is trained.
         goal: Whether a large score is good, or a small one.
         seconds: How long a command may run.

@@ -47,9 +47,10 @@ class _Holder:
 class Lease:
     """A lock that this process holds on an object, until it is closed or the process ends.
 
-    There is no clock that two machines share, so a process that finds a lock watches it: a holder writes it again every
-    5 seconds, and one that has not done so for 30 seconds is dead. A holder on this machine is looked for at once. A
-    holder that was stopped for longer than that has lost its lock and does not know; the log of a run refuses it.
+    Two machines share no clock, so a process that finds a lock watches it: its holder writes it again every 5 seconds,
+    and a holder that has not done so for 30 seconds counts as dead. If the holder is on this machine, its process is
+    checked at once. A holder that was stopped for longer than 30 seconds has lost its lock without knowing it; the log
+    of a run then refuses its records.
 
     Args:
         url: The object.

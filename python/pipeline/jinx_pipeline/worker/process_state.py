@@ -69,7 +69,7 @@ class ProcessState:
 
 
 def _umask() -> int:
-    """The umask; where it can be read, it is not set for a moment, in which other threads may make files."""
+    """The umask. It is read without setting it if possible, because other threads may create files meanwhile."""
     with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/self/status").read_text("utf-8").splitlines()
         return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)

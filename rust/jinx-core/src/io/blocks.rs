@@ -66,8 +66,8 @@ pub trait Blocks: Debug + Send + Sync {
     /// This neither waits nor fails.
     fn will_need(&self, ranges: &[Range<u64>], density: Density);
 
-    /// Sets whether more than what is used is read from the disk, if bytes are mapped into memory: `false` is for those
-    /// who say with [`Blocks::will_need`] what they need.
+    /// Sets whether more than what is used is read from the disk, if bytes are mapped into memory: `false` is for
+    /// callers that announce their reads with [`Blocks::will_need`].
     fn set_read_ahead(&self, _is_on: bool) {}
 
     /// Drops kept copies of a range that does not match its checksum.

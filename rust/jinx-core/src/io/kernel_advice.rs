@@ -8,7 +8,8 @@ use std::ops::Range;
 #[cfg(target_os = "linux")]
 const ADVICE_BYTES: u64 = 128 << 10;
 
-/// Announces that these bytes of a file will be read soon, so that the system may begin to read them. It need not.
+/// Announces that these bytes of a file will be read soon, so that the system can begin to read them; it may ignore
+/// this.
 #[cfg(target_os = "linux")]
 pub fn expect_reads(file: &File, range: Range<u64>) {
     let mut start = range.start;

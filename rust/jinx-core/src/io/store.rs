@@ -22,8 +22,8 @@ pub trait Store: Debug + Send + Sync {
     /// Errors of the network and of the store.
     fn tag(&self, url: &str) -> Result<Option<String>>;
 
-    /// Writes a local file as an object, which appears when it is complete. A condition of a file that is sent in parts
-    /// is looked at before its first and before its last part.
+    /// Writes a local file as an object, which appears when it is complete. For a file that is sent in parts, the
+    /// condition is checked before the first and before the last part.
     ///
     /// # Errors
     /// `Io(AlreadyExists)` and `Mismatch` when the condition is not met; `Io` for the file; errors of the network and of

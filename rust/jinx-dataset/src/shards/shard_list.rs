@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Open all shards of a directory if it has at most this many, so that replacing the directory does not affect its
-/// readers. At URLs, so many are opened at the same time.
+/// readers. At URLs, this many are opened at the same time.
 const OPENED_AT_ONCE: usize = 16;
 
 /// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.

@@ -49,10 +49,10 @@ class AgentBadCaseSignalMapper(MetadataMapper):
         query_key: The column with the last query.
         response_key: The column with the last response.
         signal_on_tool_fail: Signal failed tool calls, with high weight.
-        min_tool_fail_count_for_signal: The fewest failed calls for this signal.
+        min_tool_fail_count_for_signal: The minimum number of failed calls for this signal.
         signal_on_low_tool_success_ratio: Signal a low share of successful tool calls.
         tool_success_ratio_max_for_signal: The largest share for this signal.
-        min_tool_rounds_for_ratio_signal: The fewest tool calls for this signal.
+        min_tool_rounds_for_ratio_signal: The minimum number of tool calls for this signal.
         signal_on_suspect_empty_response: Signal a short response to a long query.
         min_query_len_for_empty_check: The shortest query for this signal, in code points.
         max_response_len_for_empty_check: The longest response for this signal, in code points.
@@ -82,7 +82,7 @@ class AgentBadCaseSignalMapper(MetadataMapper):
         min_medium_signals_for_watchlist: How many signals of medium weight make a watchlist case.
         signal_on_low_dialog_quality_meta: Signal low scores of operators that judge dialogs.
         dialog_quality_low_score_threshold: The largest score for this signal, from 1 to 5.
-        min_dialog_quality_low_axes_for_signal: The fewest low scores for this signal.
+        min_dialog_quality_low_axes_for_signal: The minimum number of low scores for this signal.
     """
 
     query_key: str = "query"

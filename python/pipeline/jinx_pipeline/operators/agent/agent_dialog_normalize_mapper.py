@@ -49,10 +49,10 @@ class AgentDialogNormalizeMapper(Mapper):
         copy_lineage_fields: Whether `request_model`, `pt` and `total_cost_time` are copied.
         copy_request_id: Whether the request's ID is copied.
         request_id_keys: Columns of which the first with a value is the request's ID.
-        history_tool_result_max_chars: The most characters of a tool result; 0 for no limit. Of a longer text, its start
-            and end stay.
-        history_max_assistant_trace_chars: The most characters of a response; 0 for no limit.
-        history_max_user_chars: The most characters of a query; 0 for no limit.
+        history_tool_result_max_chars: The maximum number of characters of a tool result; 0 for no limit. Of a longer
+            text, its start and end stay.
+        history_max_assistant_trace_chars: The maximum number of characters of a response; 0 for no limit.
+        history_max_user_chars: The maximum number of characters of a query; 0 for no limit.
         history_compress_head_ratio: The share of the start in what stays.
     """
 

@@ -14,9 +14,9 @@ from jinx_pipeline.operators.api.registry import register
 class AgentToolTypeMapper(MetadataMapper):
     """Adds the most frequently called tool and the most frequent few to `__dj__meta__`.
 
-    Calls are counted in the messages. A sample without messages counts by the list of names that
-    `agent_dialog_normalize_mapper` left in `__dj__meta__`, where each name stands once. Of equally frequent tools, the
-    one called first comes first.
+    Calls are counted in the messages. For a sample without messages, the list of names that
+    `agent_dialog_normalize_mapper` wrote to `__dj__meta__` is used, in which each name occurs once. Of equally frequent
+    tools, the one called first comes first.
 
         samples = [{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "search"}}]}]}]
         create("agent_tool_type_mapper")(samples)  # primary_tool_type: "search", dominant_tool_types: ["search"]

@@ -125,7 +125,7 @@ class AnswerFiles:
     def put_first(self, key: bytes, answer: Any, facts: dict[str, Any]) -> Any:
         """Store an answer without tokens, unless there is one; returns the stored one.
 
-        Processes that send the same request at the same moment so get the same answer.
+        So processes that send the same request at the same time get the same answer.
 
         Raises:
             OSError: The file cannot be written.
@@ -210,7 +210,7 @@ def _write(file: int, line: bytes) -> None:
 class _Index:
     """Where answers are, by digest: 16 bytes of memory for each, except for recent ones.
 
-    The first half of a digest is stored; who reads the line compares the whole.
+    Only the first half of a digest is stored; whoever reads the line compares the whole digest.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ class AudioDurationFilter(MediaFilter):
         create("audio_duration_filter", min_duration=1, max_duration=30)
 
     Needs soundfile (the extra `audio`), which reads WAV, FLAC, OGG, MP3 and other formats; with PyAV (the extra
-    `video`), it also reads AAC and what else FFmpeg knows.
+    `video`), it also reads AAC and other formats that FFmpeg supports.
 
     Attributes:
         min_duration: The shortest duration.

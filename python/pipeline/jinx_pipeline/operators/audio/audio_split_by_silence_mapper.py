@@ -25,8 +25,8 @@ class AudioSplitBySilenceMapper(MediaSplitter):
 
     Attributes:
         silence_db: Frames below this level, in decibels below full scale, are silent.
-        min_silence_seconds: A silence that is at least so long divides an audio.
-        padding_seconds: So much silence stays at each end of a part.
+        min_silence_seconds: A silence of at least this length divides an audio.
+        padding_seconds: Seconds of silence that stay at each end of a part.
         min_seconds: Parts that are shorter make no sample.
         max_seconds: Parts that are longer are cut; None to keep them whole.
         format: The format of the files: `"FLAC"` or `"WAV"`, both without loss.

@@ -29,8 +29,8 @@ def loud_spans(
     Args:
         frame_levels: See `levels`.
         threshold: Frames below this level are silent.
-        min_silence: So many silent frames in a row divide an audio.
-        padding: So many frames of silence stay at each end of a span; at most half of a silence.
+        min_silence: This many silent frames in a row divide an audio.
+        padding: The number of frames of silence that stay at each end of a span; at most half of a silence.
     """
     loud = np.flatnonzero(frame_levels >= threshold)
     if not len(loud):

@@ -41,13 +41,13 @@ class ImageSubplotFilter(MediaFilter):
     Needs OpenCV (the extra `opencv`).
 
     Attributes:
-        min_horizontal_lines: The fewest horizontal lines of an image with several plots.
-        min_vertical_lines: The fewest vertical lines.
+        min_horizontal_lines: The minimum number of horizontal lines of an image with several plots.
+        min_vertical_lines: The minimum number of vertical lines.
         min_confidence: The smallest confidence.
         any_or_all: `"any"` drops a sample if one of its images has several plots, `"all"` if each has.
         canny_threshold1: The lower threshold of edges.
         canny_threshold2: The upper threshold of edges.
-        hough_threshold: The fewest edge points of a line.
+        hough_threshold: The minimum number of edge points of a line.
         min_line_length: The shortest line, in pixels.
         max_line_gap: The largest gap in a line, in pixels.
         angle_tolerance: The largest angle between a line and the horizontal or vertical, in degrees.

@@ -19,7 +19,7 @@ class EntityAttributeAggregator(TreeAggregator):
     Attributes:
         entity: The entity.
         attribute: The attribute.
-        word_limit: The most words of the conclusion.
+        word_limit: The maximum number of words of the conclusion.
         output_key: The name in `__dj__batch_meta__` for the conclusion.
     """
 

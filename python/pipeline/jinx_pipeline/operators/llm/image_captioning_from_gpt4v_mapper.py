@@ -27,7 +27,7 @@ class ImageCaptioningFromGpt4vMapper(AskingModel, AskingAboutImages, AskingSplit
     Attributes:
         mode: What to write; `custom`: what `user_prompt` says.
         user_prompt: The task of the mode `custom`.
-        max_token: The most tokens of the text.
+        max_token: The maximum number of tokens of the text.
         temperature: The temperature of sampling.
         keep_original_sample: Whether the sample itself stays too.
     """

@@ -18,7 +18,7 @@ class MllmMapper(AskingHfModel, AskingAboutImages, RewritingMapper):
         create("mllm_mapper", hf_model="qwen-vl", api_endpoint="http://localhost:8000/v1", output_key="answer")
 
     Attributes:
-        max_new_tokens: The most tokens of the answer.
+        max_new_tokens: The maximum number of tokens of the answer.
         temperature: The temperature of sampling.
         top_p: The share of likely tokens to sample from; None: as the service does.
         output_key: The column for the answer.

@@ -49,7 +49,7 @@ class TreeAggregator(GroupAggregator):
     """Summarizes texts: as many at once as the limit allows, then the summaries, until only one is left.
 
     Attributes:
-        max_token_num: The most tokens of texts in a request, as estimated; None: all texts in one.
+        max_token_num: The maximum number of tokens of texts in a request, as estimated; None: all texts in one.
     """
 
     max_token_num: Annotated[int, Range(64)] | None = None

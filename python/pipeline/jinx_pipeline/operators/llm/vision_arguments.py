@@ -18,7 +18,7 @@ class VisionModel:
 
     Attributes:
         hf_model: Its name at the service, or a model of the kind `openai` in the recipe.
-        max_new_tokens: The most tokens of an answer.
+        max_new_tokens: The maximum number of tokens of an answer.
         temperature: The temperature of sampling.
         top_p: The share of likely tokens to sample from; None: as the service does.
     """

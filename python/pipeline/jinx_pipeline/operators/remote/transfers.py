@@ -27,7 +27,7 @@ class Transfers(Mapper):
     If some files of a batch fail, the others are not transferred again when the engine looks for the bad row.
 
     Attributes:
-        max_concurrent: The most files at once.
+        max_concurrent: The maximum number of files at once.
     """
 
     max_concurrent: Annotated[int, Range(1, 1000)] = 10

@@ -92,7 +92,7 @@ def _members(data: bytes, most: int) -> Iterator[IO[bytes]]:
 
     Args:
         data: The archive.
-        most: The most bytes to which it may expand.
+        most: The maximum number of bytes to which it may expand.
 
     Raises:
         MediaError: It is not an archive, or expands to more.

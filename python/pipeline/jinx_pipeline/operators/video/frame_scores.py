@@ -20,7 +20,7 @@ class FrameScoreFilter(PictureScoreFilter):
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         reduce_mode: The score of a video: the average, the largest or the smallest of its frames.
     """
 

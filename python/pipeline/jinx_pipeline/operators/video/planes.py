@@ -15,8 +15,8 @@ class Plane(NamedTuple):
 
     Attributes:
         pixels: A view of the frame, uint8 of shape (height, width).
-        across: So many pixels of a row share a value.
-        down: So many pixels of a column share a value.
+        across: The number of pixels in a row that share a value.
+        down: The number of pixels in a column that share a value.
     """
 
     pixels: "npt.NDArray[np.uint8]"

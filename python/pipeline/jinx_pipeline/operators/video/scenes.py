@@ -58,8 +58,8 @@ def content_cuts(scores: "Floats", threshold: float, min_length: int) -> list[in
 
     Args:
         scores: See `changes`.
-        threshold: The least change.
-        min_length: The least number of frames of a scene.
+        threshold: The smallest change.
+        min_length: The minimum number of frames of a scene.
     """
     return _apart(np.flatnonzero(scores >= threshold).tolist(), min_length)
 
@@ -69,10 +69,10 @@ def adaptive_cuts(scores: "Floats", threshold: float, min_length: int, window: i
 
     Args:
         scores: See `changes`.
-        threshold: The least ratio.
-        min_length: The least number of frames of a scene.
+        threshold: The smallest ratio.
+        min_length: The minimum number of frames of a scene.
         window: The number of frames before, and after, whose changes are averaged.
-        least: The least change.
+        least: The smallest change.
     """
     found: list[int] = []
     for number in range(window, len(scores) - window):
@@ -88,7 +88,7 @@ def fade_cuts(levels: "Floats", threshold: float, min_length: int, bias: float) 
     Args:
         levels: See `brightness`.
         threshold: Frames below this are black.
-        min_length: The least number of frames of a scene.
+        min_length: The minimum number of frames of a scene.
         bias: Where the cut lies: -1 at the beginning of the black frames, 1 at their end, 0 in the middle.
     """
     dark = np.concatenate([[False], levels < threshold, [False]])

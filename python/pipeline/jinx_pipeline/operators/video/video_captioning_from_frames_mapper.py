@@ -21,7 +21,7 @@ class VideoCaptioningFromFramesMapper(Captioner):
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         horizontal_flip: Mirror the frames first.
         vertical_flip: Turn the frames upside down first.
     """

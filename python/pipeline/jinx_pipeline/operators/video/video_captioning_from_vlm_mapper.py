@@ -36,7 +36,7 @@ class VideoCaptioningFromVlmMapper(CandidateSplitter):
         system_prompt: A message of the system before it.
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         max_new_tokens: The largest number of tokens of a caption.
     """
 

@@ -56,7 +56,7 @@ class VideoDepthEstimationMapper(Mapper):
         max_res: The longest side of a frame in pixels; larger frames are made smaller.
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         save_dir: A directory for the files.
     """
 

@@ -36,7 +36,7 @@ class VideoExtractFramesMapper(Mapper):
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         duration: Seconds of a segment; frames are taken from each segment on its own, and the first frame if it has no
             key frame. 0: from the whole video.
         frame_dir: A directory for the images.

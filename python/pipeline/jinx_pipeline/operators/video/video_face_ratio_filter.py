@@ -32,7 +32,7 @@ class VideoFaceRatioFilter(MediaFilter):
 
     Attributes:
         threshold: The smallest share.
-        detect_interval: Faces are sought in the first frame, and in every so many frames after it.
+        detect_interval: Faces are sought in every frame whose number is a multiple of this.
         cv_classifier: The file of a cascade; by default the one for frontal faces that comes with OpenCV.
         any_or_all: Whether one video of a sample must pass, or each.
     """

@@ -24,7 +24,7 @@ class VideoFramesTextSimilarityFilter(ClipTextFilter):
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
     """
 
     frame_sampling_method: Sampling = "all_keyframes"

@@ -36,7 +36,7 @@ class VideoOcrAreaRatioFilter(PictureScoreFilter):
             the recipe's `models`.
         min_area_ratio: The smallest share.
         max_area_ratio: The largest share.
-        frame_sample_num: The number of frames, from the first to the last; of one, that in the middle.
+        frame_sample_num: The number of frames, from the first to the last; a single frame is taken from the middle.
     """
 
     model_path: Annotated[Model, Kinds("transformers")] = _DETECTOR

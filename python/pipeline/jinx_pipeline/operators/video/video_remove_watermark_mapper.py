@@ -44,7 +44,7 @@ class VideoRemoveWatermarkMapper(MediaMapper):
         roi_type: `"ratio"`: numbers are shares of width and height; `"pixel"`: pixels.
         roi_key: A column with the regions of each sample, to use instead of `roi_strings`.
         frame_num: The number of frames that are looked at.
-        min_frame_threshold: For `"pixel_value"`: in so many of them, a pixel must look like a watermark.
+        min_frame_threshold: For `"pixel_value"`: the number of frames in which a pixel must look like a watermark.
         detection_method: `"pixel_value"`: pixels of a watermark are brighter or darker than the rest of the region;
             `"pixel_diversity"`: they vary less from frame to frame.
         save_dir: A directory for the videos.

@@ -40,7 +40,7 @@ class VideoSplitBySceneMapper(ClipSplitter):
         threshold: For `ContentDetector` the least change of a cut; for `AdaptiveDetector` the least ratio to the
             changes around, for which 3 is usual; for `ThresholdDetector` the brightness below which frames are black,
             for which 12 is usual.
-        min_scene_len: The least number of frames of a scene; a cut that comes earlier is ignored.
+        min_scene_len: The minimum number of frames of a scene; a cut that comes earlier is ignored.
         luma_only: Whether hue and saturation are ignored.
         window_width: For `AdaptiveDetector`: the number of frames on each side that are averaged.
         min_content_val: For `AdaptiveDetector`: the least change of a cut.

@@ -40,7 +40,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         min_score: The smallest cosine of the embeddings of a frame and the text.
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         tag_field_name: The name of the tags in `__dj__meta__`.
         any_or_all: Whether at least one video of a sample must have the tags, or each.
     """

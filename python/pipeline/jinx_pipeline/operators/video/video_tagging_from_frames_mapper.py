@@ -22,7 +22,7 @@ class VideoTaggingFromFramesMapper(PictureTagMapper):
     Attributes:
         frame_sampling_method: `"all_keyframes"`, `"all_frames"`, or `"uniform"`: `frame_num` frames from the first to
             the last at equal distances.
-        frame_num: The number of frames for `"uniform"`; of one, that in the middle.
+        frame_num: The number of frames for `"uniform"`; a single frame is taken from the middle.
         tag_field_name: The name of the tags in `__dj__meta__`.
     """
 

@@ -43,7 +43,7 @@ class VideoWholeBodyPoseEstimationMapper(Mapper):
         onnx_det_model: The directory of a model that detects objects with its processor, one class of which is
             `person`, its name in the local cache, or in the recipe's `models`.
         onnx_pose_model: The directory of a ViTPose model with its processor, or the like.
-        frame_num: The number of frames at equal distances; of one, that in the middle.
+        frame_num: The number of frames at equal distances; a single frame is taken from the middle.
         conf: The smallest probability of a person.
         tag_field_name: The name in `__dj__meta__`.
     """
