@@ -101,7 +101,7 @@ def _values_of_table(sink: TableUpsert) -> Iterator[Any]:
     # A connection would make the file.
     if address.kind == "sqlite" and not Path(address.target).exists():
         raise FileNotFoundError(f"{sink.database}: no such database, {restore}")
-    connection = connect(address)
+    connection = connect(address, reads=True)
     try:
         # Names of tables and columns are checked.
         for _, rows in connection.select(f'SELECT {quoted(columns)} FROM "{sink.table}"'):  # noqa: S608

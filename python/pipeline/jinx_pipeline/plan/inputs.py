@@ -250,7 +250,7 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
                 writer.write({TRIGGER: query.name})
             return replace(_described(str(target)), source=query.name)
         columns = columns_of(query.columns)
-        connection = connect(address_of(query.database))
+        connection = connect(address_of(query.database), reads=True)
         try:
             with jinx.Writer(target, overwrite=True) as writer:
                 for names, rows in connection.select(query.query):

@@ -47,7 +47,7 @@ class TableSelect(Splitter):
         ctx.begins(0)  # a query may take long
         declared = columns_of(self.columns)
         values: dict[str, list[Any]] = {column.name: [] for column in declared}
-        connection = connect(address_of(self.database))
+        connection = connect(address_of(self.database), reads=True)
         try:
             for names, rows in connection.select(self.query):
                 refuse_other_columns("the query", declared, names)
