@@ -56,6 +56,17 @@ def test_a_cluster_that_asks_for_a_token(data, tmp_path, monkeypatch):
         Dataset.load(data).export(tmp_path / "out.jinx", engine=jp.Ray("auto"))
 
 
+def test_a_cluster_that_does_not_start(data, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+    def refuse(**_):
+        raise Exception("The current node timed out during startup.")  # noqa: TRY002 - as `ray.init` does
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ConnectionError, match=r"address 'local' cannot be used: The current node timed out"):
+        Dataset.load(data).export(tmp_path / "out.jinx", engine=jp.Ray("local"))
+
+
 def test_without_ray_installed_the_error_says_what_to_install(data, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ImportError, match=r"engine: ray needs ray, .* pip install 'jinx-pipeline\[ray\]'"):
