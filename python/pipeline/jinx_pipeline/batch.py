@@ -26,8 +26,8 @@ class BatchState:
     Attributes:
         folder: Its directory.
         taken: New answers.
-        problems: Why lines of answers were not taken, at most ten.
-        refused: The number of such lines.
+        problems: Why lines and files of answers were not taken, at most ten.
+        refused: The number of such lines and files.
         requests: Requests that wait, in files of the directory.
         samples: Samples that wait for the answers.
     """
@@ -73,12 +73,16 @@ def _settings(operator: Operator) -> Settings | None:
 
 
 def _take(settings: Settings) -> tuple[int, list[str]]:
-    """Store the answers in the files of a directory; returns their number, and why lines were skipped."""
+    """Store the answers in the files of a directory; returns their number, and why lines and files were skipped."""
     client = client_of(Path(str(settings.directory)).absolute())
     service = Service("", "", settings)
     client.spent(is_due=True)
-    taken, problems = 0, list[str]()
-    for answer in answers_in(sorted((Path(str(settings.batch)) / ANSWERS).glob("*.jsonl"))):
+    folder = Path(str(settings.batch)) / ANSWERS
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    read = [file for file in files if file.suffix == ".jsonl" and file.is_file()]
+    taken = 0
+    problems = [f"{file.name}: not a file of answers, which end with .jsonl" for file in files if file not in read]
+    for answer in answers_in(read):
         if answer.problem:
             problems.append(answer.problem)
         taken += client.take(answer, service)

@@ -67,6 +67,8 @@ class OpenedRun:
         self.ledger.sweep()
         try:
             self._execute(publications)
+            # Files without ids: a reader may have opened some of them after they were replaced.
+            refuse_replaced_inputs(source for source in self.inputs if "files" in source.identity)
             done = publications.finish()
         except (JinxError, OSError, StoppedError):
             # If an input was replaced, parts that refer to its rows may raise misleading errors, so check the inputs

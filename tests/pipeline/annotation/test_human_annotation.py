@@ -1,6 +1,7 @@
 """Operators that ask people: the run ends with tasks, and goes on with the answers."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx._dataset.identity import identity_of
 from jinx._notes.journal import Journal, Note
+from jinx.errors import MismatchError
 from jinx_pipeline.annotation.wait import WaitingError
 from jinx_pipeline.cli.program import run as command
 from jinx_pipeline.dataset import Dataset
@@ -47,10 +49,10 @@ def waiting(run: Any) -> WaitingError:
     return caught.value
 
 
-def answer(folder: Path, by: str, answers: dict[int, Note]) -> None:
+def answer(folder: Path, by: str, answers: dict[int, Note], dataset: Path | None = None) -> None:
     tasks = jinx.open(folder / "tasks.jinx")
     path = folder / "answers" / f"{by}.notes"
-    journal = Journal(str(path), dataset=str(folder), identity=identity_of(tasks), by=by)
+    journal = Journal(str(path), dataset=str(dataset or folder), identity=identity_of(tasks), by=by)
     for task, note in answers.items():
         journal.set(task, note)
     journal.close()
@@ -125,6 +127,37 @@ def test_answers_about_made_samples_outlive_a_run_that_is_started_over(data: Pat
     answer(folder, "anna", everyone(["1", "2", "3"] * 2))
     run(restart=True)
     assert jinx.open(tmp_path / "out")["answer"].tolist() == [1, 2, 3] * 2
+
+
+def test_a_column_of_the_samples_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "qa.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write({"text": "What is it?", "answer": "A bird."})
+    asked = Dataset.load(str(path)).process(jp.create("human_annotation_mapper", **QUESTION))
+    with pytest.raises(ValueError, match="adds the column 'answer', which the samples have; name another one"):
+        asked.export(tmp_path / "out.jinx", workers=1)
+    named = Dataset.load(str(path)).process(jp.create("human_annotation_mapper", result="verdict", **QUESTION))
+    waiting(lambda: named.export(tmp_path / "named.jinx", workers=1))
+
+
+def test_answers_to_another_question_are_refused(data: Path, tmp_path: Path) -> None:
+    run = lambda asked: Dataset.load(str(data)).process(asked).export(tmp_path / "out.jinx", workers=1, restart=True)  # noqa: E731
+    first = waiting(lambda: run(jp.create("human_annotation_mapper", **QUESTION)))
+    other = jp.create("human_annotation_mapper", question="Is it bad?", choices=QUESTION["choices"])
+    second = waiting(lambda: run(other))
+    tasks = first.folder / "tasks.jinx"
+    answer(first.folder, "anna", everyone(["good"] * 12), dataset=tasks)
+    shutil.copy(first.folder / "answers" / "anna.notes", second.folder / "answers")
+    with pytest.raises(MismatchError, match=r"answers another question: it was made over .*tasks.jinx"):
+        run(other)
+
+
+def test_a_file_that_is_none_of_answers_is_named(data: Path, tmp_path: Path) -> None:
+    run = lambda: chain(data, jp.create("human_annotation_mapper", **QUESTION)).export(tmp_path / "out.jinx", workers=1)  # noqa: E731
+    error = waiting(run)
+    (error.folder / "answers" / "export.csv").write_text("answer\ngood\n")
+    with pytest.raises(ValueError, match=r"export.csv: files of answers end with .notes or .json"):
+        run()
 
 
 def test_the_most_common_answer() -> None:

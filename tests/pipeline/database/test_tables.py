@@ -5,7 +5,6 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 import pytest
@@ -19,34 +18,11 @@ from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.read import recipe_of
-from pipeline.database.servers import Server
 from pipeline.made import Killer, records_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::platformdirs.api.RuntimeDirWarning", "ignore::ResourceWarning")
 
 COLUMNS = {"id": "int", "title": "str:meta.title", "score": "float", "good": "bool", "raw": "bytes", "tags": "json"}
-
-
-@pytest.fixture(scope="module")
-def server():
-    # As root, the server runs as another user, who may not enter the directories of tests.
-    with TemporaryDirectory(prefix="jinx-postgresql-") as folder:
-        server = Server(Path(folder))
-        yield server
-        server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path, monkeypatch):
-    """The name of a database in recipes; that of the server holds no table."""
-    if request.param == "sqlite":
-        return str(tmp_path / "meta.db")
-    server = request.getfixturevalue("server")
-    monkeypatch.setenv("META_DB", server.url)
-    connection = connect(address_of("env:META_DB"))
-    connection._connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    connection.close()
-    return "env:META_DB"
 
 
 def sample(n):
@@ -100,9 +76,8 @@ def expected(database, numbers=range(100)):
         row = sample(n)
         values = {**row, "title": row["meta"]["title"]}
         facts = {column.name: values[column.name] for column in columns}
-        if is_sqlite:
-            facts |= {"good": int(facts["good"]), "tags": None if facts["tags"] is None else json.dumps(facts["tags"])}
-        return facts
+        facts["tags"] = None if facts["tags"] is None else json.dumps(facts["tags"])
+        return facts | {"good": int(facts["good"])} if is_sqlite else facts
 
     return [stored(n) for n in numbers]
 
@@ -201,7 +176,7 @@ def test_a_value_of_another_type_is_left_out_alone(data, database):
 
 def test_a_table_without_a_column_or_a_key_stops_the_run(data, database):
     connection = connect(address_of(database))
-    connection._connection.execute("CREATE TABLE clips (id BIGINT PRIMARY KEY, score REAL)")
+    connection._connection.execute("CREATE TABLE clips (id BIGINT PRIMARY KEY, score DOUBLE PRECISION)")
     with pytest.raises(StoppedError, match="the table clips has no column title; it has: id, score"):
         jp.Run(recipe(database))()
     with pytest.raises(DatabaseError, match="the columns score are no key of the table clips"):

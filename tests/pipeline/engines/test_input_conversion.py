@@ -148,3 +148,13 @@ def test_a_killed_driver_keeps_the_pieces_that_are_done(tmp_path):
     Dataset.load(source).process("words_num_filter").export(tmp_path / "calm", workers=1, max_bad_rows=10**6)
     assert kept > 0
     assert converted(out) == converted(tmp_path / "calm")
+
+
+def test_an_empty_shard_is_named(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    with jinx.Writer(folder / "a.jinx") as writer:
+        writer.write({"text": "a text"})
+    (folder / "b.jinx").write_bytes(b"")
+    with pytest.raises(StoppedError, match=r"TruncatedFileError: .*b\.jinx: the file is empty"):
+        Dataset.load(folder).export(tmp_path / "out.jinx", workers=1)

@@ -294,3 +294,43 @@ def test_the_example_gives_what_the_model_gives(env, tmp_path):
     for sample, expected in zip(found, scores.tolist(), strict=True):
         assert sample["scores"] == pytest.approx(expected, abs=1e-6)
         assert sample["label"] == ["cat", "dog"][expected.index(max(expected))]
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "problem"),
+    [
+        ("[6.5] * n", "int64", "the column c has 6.5, which is not int64"),
+        ("[1, 2.5] * n", "int64", "the column c has 2.5, which is not int64"),
+        ("[[1.0, 2.5]] * n", "list<int64>", "the column c has 2.5, which is not int64"),
+        ("[1e300] * n", "float32", "the column c has 1e.300, which is not float"),
+        ("'x' * n", "string", "the column c is str, not a list with a value for each sample"),
+        ("set(range(n))", "int64", "the column c is set, not a list"),
+    ],
+)
+def test_values_that_a_type_would_change_are_errors(tmp_path, env, expression, kind, problem):
+    with pytest.raises(AdapterError, match=problem):
+        answered(tmp_path, env, expression, kind)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "values"),
+    [
+        ("[6.0, None]", "int64", [6, None]),
+        ("[[1.0], None]", "list<int64>", [[1], None]),
+        ("[float('inf'), 0.5]", "float32", [float("inf"), 0.5]),
+        ("(i for i in range(n))", "int64", [0, 1]),
+    ],
+)
+def test_values_that_fit_a_type_are_kept(tmp_path, env, expression, kind, values):
+    assert answered(tmp_path, env, expression, kind) == values
+
+
+def answered(tmp_path, env, expression, kind):
+    """What an adapter's answer becomes, for two samples."""
+    file = tmp_path / "answers.py"
+    file.write_text(
+        f"def load(options, device):\n    def call(columns):\n        n = len(columns['text'])\n"
+        f"        return {{'c': {expression}}}\n    return call\n"
+    )
+    operator = jp.create("external_operator", file=str(file), env=str(env), columns=["text"], output={"c": kind})
+    return [row["c"] for row in operator([{"text": "a"}, {"text": "b"}])]

@@ -180,3 +180,14 @@ def test_samples_that_fail_otherwise_do_not_wait(folder):
     file = recipe(folder, {"python_file_mapper": {"file_path": "half.py"}}, QUALITY, rows=20)
     code, output = command("batch", file)
     assert (code, "19 requests of 19 samples wait" in output) == (3, True)
+
+
+def test_files_of_other_names_are_told(folder):
+    file = recipe(folder, QUALITY, rows=2)
+    command("batch", file)
+    put(folder, "answers.json", [answer(one, fitting(one)) for one in requests(folder)])
+    (folder / "batch" / "answers" / "more.jsonl").mkdir()
+    code, output = command("batch", file)
+    assert code == 3
+    assert "not taken: answers.json: not a file of answers, which end with .jsonl" in output
+    assert "not taken: more.jsonl: not a file of answers" in output

@@ -6,6 +6,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.opened_run import OpenedRun
 from jinx_pipeline.plan import file_digest as module
 from jinx_pipeline.plan.file_digest import file_digest
 from jinx_pipeline.plan.inputs import find_input
@@ -126,3 +127,25 @@ def test_a_changed_directory_of_files_that_are_converted_is_refused(tmp_path, be
     with pytest.raises(jp.ChangedError, match=r"the input changed: .*in: .*start over"):
         flow.export(tmp_path / "out.jinx", workers=1)
     flow.export(tmp_path / "out.jinx", workers=1, restart=True, overwrite=True)
+
+
+def test_mds_that_is_replaced_while_the_output_is_written_is_not_published(tmp_path, monkeypatch):
+    rows = jp.Dataset.load(str(lines_of(tmp_path, 20)))
+    rows.export(tmp_path / "in", kind="mds", workers=1)
+    execute = OpenedRun._execute
+
+    def executed(run, publications):
+        execute(run, publications)
+        shard = tmp_path / "in" / "shard.00000.mds"
+        shard.write_bytes(shard.read_bytes())
+
+    monkeypatch.setattr(OpenedRun, "_execute", executed)
+    with pytest.raises(ReplacedError, match="was replaced or changed during the run"):
+        jp.Dataset.load(str(tmp_path / "in")).export(tmp_path / "out.jinx", workers=1)
+    assert not (tmp_path / "out.jinx").exists()
+
+
+def lines_of(folder, count):
+    path = folder / "rows.jsonl"
+    path.write_text("".join(f'{{"n": {n}, "text": "row {n}"}}\n' for n in range(count)))
+    return path

@@ -103,6 +103,22 @@ def test_a_comparison_replaces_only_its_own_table(dataset, runs, tmp_path, capsy
     assert (tmp_path / "notes.jinx").read_text() == "mine"
 
 
+@pytest.mark.parametrize("kind", ["jinx", "jsonl"])
+def test_a_replaced_dataset_is_compared_anew(runs, tmp_path, kind):
+    path, work = tmp_path / f"in.{kind}", tmp_path / "work"
+    scores = []
+    for is_good in (True, False):
+        rows = [{"text": "x" * 30, "good": is_good, "n": i} for i in range(100)]
+        if kind == "jinx":
+            with jinx.Writer(path, overwrite=True) as writer:
+                writer.write_many(rows)
+        else:
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        result = compare(spec(path, Variant("long", [LONG]), budgets=(30,)), work)
+        scores.append(round(result.rows[0].mean))
+    assert scores == [1, 0]
+
+
 def test_a_recipe_without_effect_is_not_distinguishable(dataset, runs, tmp_path):
     nothing = Variant("nothing", [{"text_length_filter": {"min_len": 0}}])
     result = compare(spec(dataset, nothing), tmp_path / "work")

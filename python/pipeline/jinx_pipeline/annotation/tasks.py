@@ -16,11 +16,14 @@ from pathlib import Path
 import jinx
 from jinx._dataset.identity import identity_of, require_identity
 from jinx._notes.journal import Note, NotesFile
+from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.annotation import Annotation, Form, HumanAnswer
+from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.sample.paths import text_of
 
 TASKS, FORM, ANSWERS = "tasks.jinx", "form.json", "answers"
 
@@ -32,6 +35,9 @@ class Tasks:
         folder: Their directory.
         operator: The operator.
         source: The samples.
+
+    Raises:
+        ColumnTakenError: The samples have a column for the answers already.
     """
 
     def __init__(self, folder: Path, operator: Annotation, source: OpenSource) -> None:
@@ -40,6 +46,9 @@ class Tasks:
         if not (folder / TASKS).exists():
             _write(folder, operator.form, source)
         self.dataset = jinx.open(folder / TASKS)
+        taken = {text_of((name,)) for name in self.dataset.column_names} & set(operator.writes)
+        if taken:
+            raise ColumnTakenError(operator.name, min(taken), "name another one for the answers")
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -48,24 +57,34 @@ class Tasks:
         """The answers in files for each task: at most one per person, which is the last in a Label Studio export.
 
         Raises:
-            MismatchError: A file of notes is about other samples.
-            ValueError: A file has another form.
+            MismatchError: A file of notes is about other samples, or answers another question.
+            ValueError: A file has another form, or is no file of answers.
         """
         given: list[dict[str, HumanAnswer]] = [{} for _ in range(len(self))]
         identity = identity_of(self.dataset)
         for file in sorted((self.folder / ANSWERS).iterdir()):
+            if file.name.startswith("."):
+                continue
             if file.suffix == ".notes":
                 notes = NotesFile.read(str(file))
                 require_identity(notes.identity, identity, notes.path)
+                self._refuse_other_question(notes)
                 found = answers_of_notes(notes, self.operator.form)
             elif file.suffix == ".json":
                 from jinx_pipeline.annotation.label_studio import answers_of_export
 
                 found = answers_of_export(json.loads(file.read_text("utf-8")), self.operator.form)
             else:
-                continue
+                raise ValueError(f"{file}: files of answers end with .notes or .json; move this one elsewhere")
             add_answers(given, found)
         return [list(by_person.values()) for by_person in given]
+
+    def _refuse_other_question(self, notes: NotesFile) -> None:
+        """Refuse notes that were made over the tasks of another question about the same samples."""
+        asked = Path(notes.dataset).parent.name
+        is_of_tasks = asked.startswith(f"{self.operator.name}-")
+        if is_of_tasks and asked != self.folder.name:
+            raise MismatchError(f"{notes.path} answers another question: it was made over {notes.dataset}")
 
 
 def add_answers(given: Sequence[dict[str, HumanAnswer]], found: Iterable[tuple[int, HumanAnswer]]) -> None:

@@ -17,6 +17,8 @@ TYPES: Final[dict[str, tuple[type, ...]]] = {
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The limit of integers in both databases.
 _MAX_INT: Final = 2**63
+# PostgreSQL cuts a longer name off, so that two tables would be one.
+_NAME_CHARACTERS: Final = 63
 
 
 @dataclass(frozen=True)
@@ -53,27 +55,39 @@ class Column:
             raise ValueError(f"{self.path} is {value}, which is no 64-bit integer")
         if isinstance(value, str) and "\0" in value:
             raise ValueError(f"{self.path} holds a NUL character, which PostgreSQL does not store")
-        return float(value) if self.kind == "float" else value
+        return self._float(value) if self.kind == "float" else value
 
     def loaded(self, value: Any) -> Any:
         """A value from a database in the form that samples have.
 
         Raises:
             TypeError: It does not have the type of the column.
+            ValueError: It is no JSON, or an integer that no float holds.
         """
         if value is None:
             return None
         if self.kind == "json":
-            return json.loads(value) if isinstance(value, str | bytes) else value
-        if self.kind == "bool" and isinstance(value, int):
+            return self._decoded(value) if isinstance(value, str | bytes) else value
+        if self.kind == "bool" and isinstance(value, int) and value in {0, 1}:
             return bool(value)
-        if self.kind == "bytes":
+        if self.kind == "bytes" and isinstance(value, bytearray | memoryview):
             return bytes(value)
-        if self.kind == "float" and not isinstance(value, str | bytes):
-            return float(value)
+        if self.kind == "float" and not isinstance(value, str | bytes | bool):
+            return self._float(value)
         if not isinstance(value, TYPES[self.kind]) or isinstance(value, bool):
             raise TypeError(f"the column {self.name} has {value!r}, which is not {self.kind}")
         return value
+
+    def _decoded(self, value: str | bytes) -> Any:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the column {self.name} has {value!r:.100}, which is not JSON: {error}") from None
+
+    def _float(self, value: Any) -> float:
+        if isinstance(value, int) and int(number := float(value)) != value:
+            raise ValueError(f"the column {self.name} has {value}, and the nearest float is {number:.0f}; declare int")
+        return float(value)
 
 
 def columns_of(declared: Mapping[str, str]) -> list[Column]:
@@ -96,13 +110,15 @@ def columns_of(declared: Mapping[str, str]) -> list[Column]:
 
 
 def refuse_name(name: str) -> None:
-    """Refuse a name that is not a plain identifier.
+    """Refuse a name that is not a plain identifier, or too long for PostgreSQL.
 
     Raises:
         ValueError: It is none.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name for a table or column; use letters, digits and _")
+    if len(name) > _NAME_CHARACTERS:
+        raise ValueError(f"{name!r} has more than the {_NAME_CHARACTERS} characters of a name in PostgreSQL")
 
 
 def only_element(value: Any) -> Any:

@@ -8,7 +8,7 @@ from jinx_pipeline.database.address import Address
 from jinx_pipeline.database.columns import Column
 
 
-class AwayError(Exception):
+class AwayError(RuntimeError):
     """Raised if the database does not answer, or is locked; a later attempt may succeed.
 
     Attributes:
@@ -18,7 +18,7 @@ class AwayError(Exception):
     retry_after: ClassVar[float] = 2.0
 
 
-class DatabaseError(Exception):
+class DatabaseError(RuntimeError):
     """Raised if the database refuses every row: a table, column or permission is missing; the message says which."""
 
     concerns_all_rows = True
@@ -34,7 +34,7 @@ class Connection(ABC):
 
         Raises:
             AwayError: The database does not answer.
-            DatabaseError: The table lacks a column, or has another key.
+            DatabaseError: The table lacks a column, has one of a type that changes values, or has another key.
         """
 
     @abstractmethod
@@ -54,7 +54,9 @@ class Connection(ABC):
 
     @abstractmethod
     def select(self, query: str) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
-        """The rows of a query, in chunks with the names of the columns.
+        """The rows of a query, in chunks with the names of the columns; at least one chunk, which may be empty.
+
+        On a connection that reads, a query changes nothing.
 
         Raises:
             AwayError: The database does not answer.
@@ -107,4 +109,16 @@ def refuse_other_columns(table: str, columns: Sequence[Column], present: Sequenc
     missing = [column.name for column in columns if column.name not in present]
     if missing:
         known = ", ".join(present)
-        raise DatabaseError(f"the table {table} has no column {missing[0]}; it has: {known}")
+        raise DatabaseError(f"{table} has no column {missing[0]}; it has: {known}")
+
+
+def refuse_type(table: str, column: Column, stored: str) -> None:
+    """Refuse a table with a column that would change values.
+
+    Raises:
+        DatabaseError: Always.
+    """
+    raise DatabaseError(
+        f"the column {column.name} of the table {table} is {stored}, which changes values of the type {column.kind}; "
+        f"declare another type, or name another table"
+    )

@@ -11,6 +11,7 @@ from jinx_pipeline.database.connection import (
     DatabaseError,
     quoted,
     refuse_other_columns,
+    refuse_type,
     update_clause,
 )
 from jinx_pipeline.optional import require
@@ -23,6 +24,17 @@ _KINDS: Final = {
     "bytes": "BYTEA",
     "json": "JSONB",
 }
+# The types of columns that keep each value of a type as it is: keys of them stay different.
+_SAFE: Final = {
+    "str": ("text", "character varying", "uuid"),
+    "int": ("bigint", "integer", "smallint", "numeric", "text", "character varying"),
+    "float": ("double precision", "numeric", "text", "character varying"),
+    "bool": ("boolean",),
+    "bytes": ("bytea",),
+    "json": ("jsonb", "json", "text", "character varying"),
+}
+# Types that read a text as what it says: for columns outside of the key, which have them on purpose.
+_READ: Final = ("json", "jsonb", "date", "timestamp", "time", "interval", "inet", "cidr", "macaddr", "xml", "tsvector")
 _CONNECT_SECONDS: Final = 10
 _CHUNK_ROWS: Final = 1000
 # Connection errors that a retry will not fix; psycopg gives them no code.
@@ -34,7 +46,12 @@ _OF_A_ROW: Final = ("22", "23")
 _KEYS: Final = """
 SELECT array_agg(attribute.attname::text ORDER BY attribute.attname::text)
 FROM pg_index JOIN pg_attribute attribute ON attribute.attrelid = indrelid AND attribute.attnum = ANY(indkey)
-WHERE indrelid = to_regclass(%s) AND indisunique GROUP BY indexrelid
+WHERE indrelid = to_regclass(%s) AND indisunique AND indpred IS NULL GROUP BY indexrelid
+"""
+_COLUMN_TYPES: Final = """
+SELECT attname::text, format_type(atttypid, atttypmod), typnamespace <> 'pg_catalog'::regnamespace
+FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
 """
 
 
@@ -49,6 +66,9 @@ class PostgresqlConnection(Connection):
         self._psycopg: Any = require("psycopg", what="PostgreSQL", extra="postgresql")
         with self._errors():
             self._connection: Any = self._psycopg.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+            # JSON is decoded by the column that is declared, once.
+            for name in ("json", "jsonb"):
+                self._connection.adapters.register_loader(name, self._psycopg.types.string.TextLoader)
 
     def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:
         """See `Connection.prepare`."""
@@ -59,8 +79,13 @@ class PostgresqlConnection(Connection):
             cursor.execute(f'CREATE TABLE IF NOT EXISTS "{table}" ({types}, PRIMARY KEY ({quoted(key)}))')
             cursor.execute(f'SELECT * FROM "{table}" LIMIT 0')  # noqa: S608 - names of tables and columns are checked
             present = [fact.name for fact in cursor.description]
+            stored = {name: rest for name, *rest in cursor.execute(_COLUMN_TYPES, [f'"{table}"']).fetchall()}
             keys = [names for (names,) in cursor.execute(_KEYS, [f'"{table}"']).fetchall()]
-        refuse_other_columns(table, columns, present)
+        refuse_other_columns(f"the table {table}", columns, present)
+        for column in columns:
+            kind, is_foreign = stored[column.name]
+            if not _keeps(column.kind, kind, is_foreign=is_foreign, in_key=column.name in key):
+                refuse_type(table, column, kind)
         if sorted(key) not in keys:
             raise DatabaseError(f"the columns {', '.join(key)} are no key of the table {table}")
 
@@ -84,6 +109,7 @@ class PostgresqlConnection(Connection):
         with self._errors(), self._connection.transaction(), self._connection.cursor("jinx_select") as cursor:
             cursor.execute(query)
             names = [fact.name for fact in cursor.description]
+            yield names, cursor.fetchmany(_CHUNK_ROWS)
             while rows := cursor.fetchmany(_CHUNK_ROWS):
                 yield names, rows
 
@@ -102,3 +128,20 @@ class PostgresqlConnection(Connection):
             is_refused = any(refusal in message for refusal in _REFUSALS)
             is_away = code.startswith(_AWAY) or (not code and isinstance(error, self._psycopg.OperationalError))
             raise (AwayError if is_away and not is_refused else DatabaseError)(f"PostgreSQL: {message}") from error
+
+
+def _keeps(kind: str, stored: str, *, is_foreign: bool, in_key: bool) -> bool:
+    """Whether a column keeps values of a type as they are, or is of a type that was chosen for what they say.
+
+    Args:
+        kind: The type of the values.
+        stored: The type of the column, as PostgreSQL writes it.
+        is_foreign: It is not one of PostgreSQL's own types: an enumeration, or from an extension.
+        in_key: The column belongs to the key.
+    """
+    name = stored.partition("(")[0].strip()
+    # With a precision, a number is rounded; the length of a text is only compared.
+    if name in _SAFE[kind] and name in {stored, "character varying"}:
+        return True
+    is_read = kind == "str" and name.split(" ")[0] in _READ
+    return not in_key and (is_read or (is_foreign and kind in {"str", "json"}))

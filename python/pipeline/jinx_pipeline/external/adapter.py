@@ -45,7 +45,9 @@ def main() -> None:
             return
         try:
             columns = call(pa.ipc.open_stream(content).read_all().to_pydict())
-            found = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in schema.names}, schema)
+            found = pa.table(
+                {name: exact(name, columns[name], schema.field(name).type) for name in schema.names}, schema
+            )
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, schema) as stream:
                 stream.write_table(found)
@@ -69,6 +71,48 @@ def write(file: BinaryIO | IO[bytes], kind: bytes, content: Any) -> None:
     file.write(_HEAD.pack(kind, len(content)))
     file.write(content)
     file.flush()
+
+
+def exact(name: str, values: Any, kind: Any) -> Any:
+    """The values of a column as an array, none of them changed.
+
+    Args:
+        name: The column.
+        values: A value for each sample.
+        kind: The type of the column.
+
+    Raises:
+        ValueError: A value is not one of the type: 1.5 for int64, 1e300 for float32.
+        TypeError: It is no list, array or series of values.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, (str, bytes, dict, set, frozenset)):
+        raise TypeError(f"the column {name} is {type(values).__name__}, not a list with a value for each sample")
+    values = values if hasattr(values, "__len__") else list(values)
+    array = pa.array(values, kind)
+    if _leaf_of(kind) not in (pa.int64(), pa.float32()):
+        return array
+    leaf, given = array, pa.array(values)
+    while pa.types.is_list(leaf.type) and pa.types.is_nested(given.type):
+        leaf, given = leaf.flatten(), given.flatten()
+    if not pa.types.is_floating(given.type):
+        return array
+    if pa.types.is_floating(leaf.type):
+        is_changed = pc.and_not(pc.is_inf(leaf), pc.is_inf(given))
+    else:
+        is_changed = pc.not_equal(given, leaf.cast(pa.float64()))
+    place = pc.index(is_changed, value=True).as_py()
+    if place >= 0:
+        raise ValueError(f"the column {name} has {given[place].as_py()}, which is not {leaf.type}")
+    return array
+
+
+def _leaf_of(kind: Any) -> Any:
+    while hasattr(kind, "value_type"):
+        kind = kind.value_type
+    return kind
 
 
 def _loaded(path: str, name: str) -> Any:

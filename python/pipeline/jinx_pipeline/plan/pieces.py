@@ -46,7 +46,8 @@ def pieces_of(source: str) -> list[Piece]:
     inputs = find_inputs([source])
     if Path(source).is_dir() and len(splits_of(source, inputs.files)) > 1:
         return []  # each split would be a separate dataset; the conversion reports this
-    return [piece for file in inputs.files for piece in _of_file(file, cast("FormatName", inputs.format))]
+    # The shards of a directory are paths, others are names.
+    return [piece for file in inputs.files for piece in _of_file(str(file), cast("FormatName", inputs.format))]
 
 
 def _of_file(path: str, kind: FormatName) -> list[Piece]:

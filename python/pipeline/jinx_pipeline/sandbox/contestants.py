@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import jinx
+from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.run import Run
 from jinx_pipeline.sandbox.spec import CONTROLS, Spec, Variant, with_value
 from jinx_pipeline.stored_stats import from_stats, measure
@@ -80,7 +82,7 @@ class Contestants:
 
     def _output(self, name: str, process: list[Any], stats: Path | None) -> Contestant:
         recipe = self._spec.recipe(process, self._directory / "x.jinx")
-        digest = recipe.content_digest
+        digest = self._digest_of(recipe)
         path = self._directory / f"variant-{digest}.jinx"
         if not path.exists():
             self._say(f"{name}: running its recipe")
@@ -95,11 +97,21 @@ class Contestants:
         if variant.sweep is None:
             return None
         recipe: Recipe = self._spec.recipe(variant.process, self._directory / "x.jinx")
-        path = self._directory / f"stats-{recipe.content_digest}.jinx"
+        path = self._directory / f"stats-{self._digest_of(recipe)}.jinx"
         if not path.exists():
             self._say(f"{variant.name}: measuring its statistics")
             measure(recipe, str(path))
         return path
+
+    def _digest_of(self, recipe: "Recipe") -> str:
+        """What the output of a recipe is made of, also if the dataset is replaced by another one of its name."""
+        return _digest(f"{recipe.content_digest}{self._content}")
+
+    @cached_property
+    def _content(self) -> list[dict[str, Any]]:
+        """The identities of the sources."""
+        sources = self._spec.recipe([], self._directory / "x.jinx").sources
+        return [content_of(source.path) for source in sources if source.query is None]
 
 
 def _digest(text: str) -> str:

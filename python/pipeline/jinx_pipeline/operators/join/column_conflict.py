@@ -1,4 +1,4 @@
-"""The error for samples that already have a column that a join adds."""
+"""The error for samples that already have a column that an operator adds."""
 
 
 class ColumnTakenError(ValueError):
@@ -7,11 +7,10 @@ class ColumnTakenError(ValueError):
     Args:
         operator: The name of the operator.
         column: The column.
+        advice: What to do.
     """
 
     concerns_all_rows = True
 
-    def __init__(self, operator: str, column: str) -> None:
-        super().__init__(
-            f"{operator} adds the column {column!r}, which the samples have; name others with columns, or give a prefix"
-        )
+    def __init__(self, operator: str, column: str, advice: str = "name others with columns, or give a prefix") -> None:
+        super().__init__(f"{operator} adds the column {column!r}, which the samples have; {advice}")

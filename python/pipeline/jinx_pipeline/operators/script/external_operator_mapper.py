@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import pyarrow as pa
 
+from jinx_pipeline.external.adapter import exact
 from jinx_pipeline.external.arrow_types import arrow_type
 from jinx_pipeline.external.environment import python_of, refuse_to_install
 from jinx_pipeline.external.errors import AdapterError, ExternalError
@@ -160,10 +161,10 @@ class ExternalOperatorMapper(Mapper):
         schema = self._schema()
         try:
             return {
-                name: pa.array([one[name] for one in answers], schema.field(name).type).to_pylist()
+                name: exact(name, [one[name] for one in answers], schema.field(name).type).to_pylist()
                 for name in self.output
             }
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (ValueError, TypeError) as error:
             raise AdapterError(f"{model.url or model.path}: {error}") from None
 
     def _schema(self) -> pa.Schema:
