@@ -274,10 +274,11 @@ def test_a_copy_of_an_empty_dataset_shows_the_types_of_its_columns(pair, tmp_pat
     assert jinx.open(tmp_path / "none.jinx").schema == {}
 
 
+@pytest.mark.parametrize("text", ["", "\n", " \r\n\t\n"])
 @pytest.mark.parametrize("suffix", ["jsonl", "ndjson"])
-def test_json_lines_without_a_line_are_intact(tmp_path, suffix):
+def test_json_lines_without_a_line_are_intact(tmp_path, suffix, text):
     for name, problems in ((f"none.{suffix}", 0), ("none.jinx", 1)):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text(text)
         assert len(jinx.verify(tmp_path / name)) == problems
 
 

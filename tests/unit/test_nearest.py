@@ -134,3 +134,13 @@ def test_what_is_refused(base, vectors):
         base.with_columns({"q": np.arange(COUNT)}).nearest([1.0], "q")
     with pytest.raises(KeyError, match="emd"):
         view.nearest(vectors[0], "emd")
+
+
+@pytest.mark.parametrize("where", [None, "n > 900"])
+def test_nothing_is_near_where_no_sample_has_a_vector(base, vectors, tmp_path, where):
+    jinx.convert(base.with_columns({"emb": vectors}), tmp_path / "copy.jinx")
+    stored = jinx.open(tmp_path / "copy.jinx")
+    for none in (stored.filter("n > 900"), stored[:0], base.with_columns({"emb": [None] * COUNT})):
+        found = none.nearest(vectors[0], "emb", k=3, where=where)
+        assert found.positions.shape == found.scores.shape == (0,)
+        assert none.nearest(vectors[:2], "emb").positions.shape == (2, 0)

@@ -80,6 +80,61 @@ def test_other_files_are_refused(tmp_path: Path, small: Path) -> None:
         NotesFile.read(str(tmp_path / "odd"))
 
 
+@pytest.mark.parametrize(
+    "content", [b"one line", b"two\nlines", bytes(range(256)), b'{"a": 1}', b'{"jinx_notes": 1}\n{']
+)
+def test_a_file_of_another_kind_keeps_its_bytes(tmp_path: Path, small: Path, content: bytes) -> None:
+    path = tmp_path / "other.jpg"
+    path.write_bytes(content)
+    with pytest.raises(jinx.CorruptFileError, match="not a file of notes"):
+        journal(path, small)
+    assert path.read_bytes() == content
+
+
+def test_notes_for_another_dataset_keep_their_bytes(tmp_path: Path, small: Path) -> None:
+    path = tmp_path / "anna.notes"
+    written = journal(path, small)
+    written.set(1, Note(("good",), ""))
+    written.close()
+    path.write_bytes(path.read_bytes() + b'{"sample": 2, ')
+    before = path.read_bytes()
+    jinx.convert([{"id": 1}], tmp_path / "b.jinx")
+    with pytest.raises(jinx.MismatchError):
+        journal(path, tmp_path / "b.jinx")
+    assert path.read_bytes() == before
+
+
+def test_a_first_line_that_was_cut_is_written_again(tmp_path: Path, small: Path) -> None:
+    path = tmp_path / "anna.notes"
+    journal(path, small).close()
+    head = path.read_bytes()
+    for cut in range(len(head)):
+        path.write_bytes(head[:cut])
+        journal(path, small).close()
+        assert path.read_bytes() == head
+
+
+def test_a_dataset_named_as_notes_stays_whole(small: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "jinx", "view", str(small), "--notes", str(small), "--no-open"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "not a file of notes" in done.stderr
+    assert jinx.verify(small) == []
+
+
+def test_notes_of_one_person_are_not_continued_as_those_of_another(tmp_path: Path, small: Path) -> None:
+    path = tmp_path / "anna.notes"
+    journal(path, small).close()
+    done = subprocess.run(
+        [sys.executable, "-m", "jinx", "view", str(small), "--notes", str(path), "--by", "ben", "--no-open"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "are by anna" in done.stderr
+
+
 def test_annotated_samples_are_a_view(tmp_path: Path, small: Path) -> None:
     for by, given in {"anna": {3: "good", 8: "bad"}, "ben": {8: "bad", 9: "good", 3: "bad"}}.items():
         written = journal(tmp_path / f"{by}.notes", small, by)

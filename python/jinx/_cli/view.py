@@ -170,8 +170,13 @@ def _journal(notes: str, path: str, dataset: "Dataset", by: str | None) -> "Jour
     from jinx._dataset.identity import identity_of
     from jinx._notes.journal import Journal
     from jinx._notes.merge import person
+    from jinx.errors import InvalidError
 
-    return Journal(notes, dataset=path, identity=identity_of(dataset), by=by or person())
+    journal = Journal(notes, dataset=path, identity=identity_of(dataset), by=by or person())
+    if by is not None and journal.content.by != by:
+        journal.close()
+        raise InvalidError(f"{notes}: these notes are by {journal.content.by}, not by {by}; name another file")
+    return journal
 
 
 def _has_display(forward: str | None) -> bool:

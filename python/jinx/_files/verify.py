@@ -12,6 +12,8 @@ from jinx._results import Problem, RepairResult
 from jinx._urls import is_readable, is_url, resolved
 from jinx.mds._directories import find_directories
 
+_BLOCK_BYTES = 1 << 16
+
 
 def verify(
     path: str | os.PathLike[str],
@@ -50,8 +52,8 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
     if is_readable(name):
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
         return problems or _problems_of_bases(name, progress, max_value_bytes)
-    if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
-        return []  # an empty file is a valid JSON lines file
+    if name.lower().endswith(PLAIN) and _is_blank(name):
+        return []  # no lines are valid JSON lines
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
@@ -67,6 +69,14 @@ def _problems_of_bases(
     from jinx._saved_views.verify import base_problems
 
     return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
+
+
+def _is_blank(name: str) -> bool:
+    """Whether a file has nothing but blanks and ends of lines."""
+    if not os.path.isfile(name):  # noqa: PTH113 - str in
+        return False
+    with open(name, "rb") as file:  # noqa: PTH123
+        return not any(part.strip(b" \t\r\n") for part in iter(lambda: file.read(_BLOCK_BYTES), b""))
 
 
 def _is_directory(name: str) -> bool:

@@ -14,6 +14,8 @@ from jinx._dataset.identity import require_identity
 from jinx.errors import CorruptFileError, InvalidError
 
 _VERSION = 1
+_KEY = "jinx_notes"
+_BEGINNING = b'{"jinx_notes": '
 MAX_TAGS = 64
 MAX_TAG_CHARACTERS = 200
 MAX_NOTE_CHARACTERS = 20_000
@@ -88,8 +90,8 @@ class NotesFile:
         whole = data.rfind(b"\n") + 1
         lines = data[:whole].splitlines()
         head = _object(lines[0]) if lines else None
-        if head is None or head.get("jinx_notes") != _VERSION or not {"by", "dataset", "identity"} <= head.keys():
-            raise CorruptFileError(f"{path} is not a file of notes; jinx view --notes writes one")
+        if head is None or head.get(_KEY) != _VERSION or not {"by", "dataset", "identity"} <= head.keys():
+            raise _not_notes(path)
         file = cls(path, str(head["by"]), str(head["dataset"]), head["identity"])
         for number, line in enumerate(lines[1:], 2):
             entry = _object(line)
@@ -118,6 +120,7 @@ class Journal:
         by: Who makes the notes, for a new file.
 
     Raises:
+        CorruptFileError: It is a file of another kind, which does not change, or a line is damaged.
         MismatchError: The notes are for another dataset.
         InvalidError: Another process writes the file.
     """
@@ -138,17 +141,20 @@ class Journal:
             raise InvalidError(f"{path}: another viewer writes these notes; each person has a file") from None
         self._file.seek(0)
         data = self._file.read()
-        # This also removes an incomplete first line.
-        if b"\n" not in data:
-            self._file.truncate(0)
-            head = {"jinx_notes": _VERSION, "by": by, "dataset": dataset, "identity": identity}
-            self._append(head)
-            _sync_directory(path)
-            data = json.dumps(head).encode() + b"\n"
-        else:
-            self._file.truncate(data.rfind(b"\n") + 1)
-        self.content, _ = NotesFile._parsed(path, data)
-        require_identity(self.content.identity, identity, path)
+        if b"\n" in data:
+            # Nothing is cut off from a file of another kind.
+            self.content, whole = NotesFile._parsed(path, data)
+            require_identity(self.content.identity, identity, path)
+            self._file.truncate(whole)
+            return
+        # An incomplete first line is removed; anything else is another file.
+        if data[: len(_BEGINNING)] != _BEGINNING[: len(data)]:
+            raise _not_notes(path)
+        self._file.truncate(0)
+        head = {_KEY: _VERSION, "by": by, "dataset": dataset, "identity": identity}
+        self._append(head)
+        _sync_directory(path)
+        self.content, _ = NotesFile._parsed(path, json.dumps(head).encode() + b"\n")
 
     def set(self, sample: int, note: Note) -> None:
         """Give a sample a note; it is on disk when this returns.
@@ -175,6 +181,10 @@ class Journal:
     def close(self) -> None:
         """Let other processes write the file."""
         self._file.close()
+
+
+def _not_notes(path: str) -> CorruptFileError:
+    return CorruptFileError(f"{path} is not a file of notes; jinx view --notes writes one")
 
 
 def _sync_directory(path: str) -> None:

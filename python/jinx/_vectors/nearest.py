@@ -45,7 +45,7 @@ def nearest(
     k = whole_number("k", k, least=1)
     queries = np.atleast_2d(np.asarray(query, dtype=np.float64))
     vectors = Vectors.of(dataset, name)
-    if queries.ndim != 2 or queries.shape[1] != vectors.width:  # noqa: PLR2004
+    if queries.ndim != 2 or (vectors.width and queries.shape[1] != vectors.width):  # noqa: PLR2004
         raise ValueError(f"a query of shape {np.shape(query)} for vectors of {vectors.width} numbers in {name!r}")
     if not np.isfinite(queries).all():
         raise ValueError("a query with numbers that are not finite is near to nothing")

@@ -21,6 +21,8 @@ class Vectors:
         array: All vectors of the files, mapped if they are of a saved view; of shape (n, width).
         rows: Which of them the view shows; None for all in their order.
         present: A mask of the samples of the view with a vector; None for all.
+
+    `width` is the length of a vector; 0 if no sample has one.
     """
 
     def __init__(self, array: Any, rows: Any, present: Any) -> None:
@@ -51,7 +53,10 @@ class Vectors:
             )
         if stored is None:
             values: Any = column(dataset, name)
-            present = np.array([value is not None for value in values])
+            present = np.array([value is not None for value in values], dtype=np.bool_)
+            if not present.any():
+                # Nothing tells how long vectors are.
+                return cls(np.empty((len(present), 0)), None, present)
             shapes = {np.shape(value) for value, is_there in zip(values, present, strict=True) if is_there}
             if len(shapes) != 1 or len(next(iter(shapes))) != 1:
                 raise TypeError(f"the column {name!r} does not hold vectors of one length")
