@@ -15,4 +15,5 @@ def main() -> None:
     except KeyboardInterrupt:  # for the time while modules are imported; `run` handles later ones
         sys.stderr.write("jinx-pipeline: interrupted\n")
         code = 130
+    gc.freeze()  # nothing is looked for among what the end of the process frees
     sys.exit(code)
