@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from tests.bucket import served
+from tests.bucket import KEY, SECRET, served
 
 import jinx
 from pipeline.engines.bucket_runs import Place, ended, refused, write_input
@@ -31,6 +31,23 @@ class LongEnough(Filter):
 
     def keep(self, stats):
         return stats["n_letters"].to_numpy() >= 300
+"""
+FAILING = """
+from jinx_pipeline import Filter, register
+
+
+@register("failing_filter")
+class FailingFilter(Filter):
+    stats = {"n_failing": "int64"}
+    reads = ("id",)
+
+    def compute_stats(self, batch, ctx):
+        if 7 in batch.column("id"):
+            raise OSError("it fails")
+        return {"n_failing": list(batch.column("id"))}
+
+    def keep(self, stats):
+        return stats["n_failing"].to_numpy() >= 0
 """
 MAP = [{"text_length_filter": {"min_len": 100}}]
 ROUNDS = 8 if os.environ.get("JINX_SOAK") else 1
@@ -142,6 +159,41 @@ def test_credentials_that_are_lost_stop_the_run_with_one_error_and_it_is_resumed
     place.bucket.faults.clear()
     assert "resumed" in ended(place.start("out"))
     assert place.digest("out") == place.digest("calm")
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_no_file_and_no_message_of_a_run_shows_a_secret(place, is_on_disk):
+    """Neither while all goes well nor after failures: logs, events, reports, plans, parts, caches, outputs."""
+    place.environment |= {"AWS_SESSION_TOKEN": "session-0123456789", "JINX_STORE_PATIENCE": "1"}
+    (place.folder / "recipes").mkdir(exist_ok=True)
+    (place.folder / "recipes" / "failing.py").write_text(FAILING)
+    words = ["--report", str(place.folder / "report.html"), "--metrics", str(place.folder / "counts"), "--trace", "3"]
+    words += ["--max-bad-rows", str(DOCUMENTS)]
+    more = {
+        "process": [*MAP, {"failing_filter": {}}],
+        "custom_operators": [str(place.folder / "recipes" / "failing.py")],
+    }
+    if is_on_disk:
+        more["work_dir"] = str(place.folder / "work")
+
+    def refuse(handler, request):
+        if request.method not in {"PUT", "POST"} or not request.key.startswith("out"):
+            return False
+        refused_keys.append(request.key)
+        handler.refuse(request, 403, "ExpiredToken")
+        return True
+
+    refused_keys: list[str] = []
+    place.bucket.faults.append(refuse)
+    said = refused(place.start("out", *words, **more))
+    place.bucket.faults.clear()
+    said += ended(place.start("out", *words, **more))
+    assert refused_keys
+    files = [file for file in place.folder.rglob("*") if file.is_file()]
+    assert {"events.jsonl", "report.html", "counts", "jinx.json"} <= {file.name for file in files}
+    for secret in (SECRET, KEY, "session-0123456789", "Signature="):
+        assert secret not in said
+        assert [file for file in files if secret.encode() in file.read_bytes()] == []
 
 
 def stopped_in_the_middle(place, out="out", **recipe):

@@ -14,6 +14,7 @@ import jinx_pipeline as jp
 from jinx_pipeline import ChangedError, SourceSpec
 from jinx_pipeline.cli.program import run as command
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.publish import staged_output
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published, Publishing
@@ -106,8 +107,7 @@ def test_killed_while_publishing_and_then_the_input_grew(tmp_path, kind):
     data = lines(tmp_path / "in.jsonl", 0, 100)
 
     def work():
-        jinx.merge = kill_me
-        jinx.Writer.close = kill_me
+        staged_output.put_in_place = kill_me
         keep_all(data).export(tmp_path / kind, workers=1, block_rows=40, shard_size=1000 if kind == "out" else None)
 
     killed(work)

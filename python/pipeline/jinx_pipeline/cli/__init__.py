@@ -15,4 +15,5 @@ def main() -> None:
     except KeyboardInterrupt:  # during imports; later ones are handled by `run`
         sys.stderr.write("jinx-pipeline: interrupted\n")
         code = 130
+    gc.freeze()  # nothing is looked for among what the end of the process frees
     sys.exit(code)

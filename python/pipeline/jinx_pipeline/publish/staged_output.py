@@ -128,7 +128,8 @@ class StagedOutput(ABC):
     def _source(self, kind: Kind, parts: Sequence[tuple[Path, int]], base: tuple[str, ...] = ()) -> Source:
         """A source that consists of parts with the given numbers of rows."""
         path = self._ledger.directory.decisions / f"{self._writers[kind].id}.parts.npy"
-        with published(path) as file:
+        # Each process that needs it writes it again.
+        with published(path, syncs=False) as file:
             write_manifest(file, path.parent, parts)
         return Source(base, manifest=str(path))
 

@@ -64,7 +64,7 @@ class RunLog:
 
     @staticmethod
     def create(log: Log, run: str, plan: dict[str, Any]) -> None:
-        """Begin the log of a run; the first line is on disk afterwards.
+        """Begin the log of a run; the first line is on disk afterwards, and its name once the directory is synced.
 
         Args:
             log: The log to begin.

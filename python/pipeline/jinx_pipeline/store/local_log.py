@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from jinx_pipeline.store.sync import sync_folder
-
 
 class LocalLog:
     """A log (see `store.Log`) in a file.
@@ -27,7 +25,6 @@ class LocalLog:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        sync_folder(self._path.parent)
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
         """See `Log.lines`."""

@@ -56,7 +56,7 @@ class Log(Protocol):
     sync_seconds: float
 
     def begin(self, line: bytes) -> None:
-        """Create the log with its first line.
+        """Create the log with its first line; on a disk, the caller syncs the directory.
 
         Raises:
             FileExistsError: The log exists.

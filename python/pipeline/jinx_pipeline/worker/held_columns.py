@@ -3,6 +3,7 @@
 import pickle
 import tempfile
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -75,10 +76,19 @@ def _size(value: Any) -> int | None:
         return value.nbytes
     if type(value) in _NUMBERS or isinstance(value, StoredRange):
         return 8
-    if not isinstance(value, list | dict):
-        return None
-    elements: Any = value if isinstance(value, list) else value.values()
-    if set(map(type, elements)) <= _NUMBERS:
-        return 8 * len(value)
+    return (
+        _size_of_all(value if isinstance(value, list) else value.values()) if isinstance(value, list | dict) else None
+    )
+
+
+def _size_of_all(elements: Any) -> int | None:
+    kinds = set(map(type, elements))
+    if kinds <= _NUMBERS:
+        return 8 * len(elements)
+    # Of many dicts or lists, all elements are looked at together.
+    if kinds == {dict}:
+        return _size_of_all([*chain.from_iterable(map(dict.values, elements))])
+    if kinds == {list}:
+        return _size_of_all([*chain.from_iterable(elements)])
     sizes = [_size(element) for element in elements]
     return None if None in sizes else sum(size or 0 for size in sizes)

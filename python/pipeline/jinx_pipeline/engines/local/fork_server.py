@@ -5,6 +5,7 @@ So the command line forks the server when it has imported what both need, and ha
 workers.
 """
 
+import gc
 import os
 import pickle
 import select
@@ -112,6 +113,7 @@ class ForkServer:
                 import_module(module)
         if not _has_one_thread():
             return None
+        gc.freeze()  # a collection in either process would copy what both share
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = os.fork()

@@ -60,6 +60,8 @@ class HashKeys(Exchanged):
 def by_hash(
     keys: pa.Table, hashes: "npt.NDArray[np.uint64]", partitions: int
 ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
-    """Keys in the order of their hashes, and the bounds of the partitions."""
+    """Keys in the order of their partitions, and the bounds of these."""
+    if partitions == 1:
+        return keys, np.array([0, len(hashes)])
     order = np.argsort(hashes, kind="stable")
     return keys.take(pa.array(order)), partition_bounds(hashes[order], partitions)
