@@ -6,10 +6,11 @@
 //! ```
 //! The input is read in order, and each bucket is only appended to; only a few megabytes at a time are accessed at random.
 //!
-//! What is read: the lines, their cells and checksums once, the buckets once, and the index twice, since the sizes of
-//! the buckets must be known first. Cells are compared with the checksums of their chunks when their part is moved. In
-//! the input, the disk is asked for the parts that threads take next, and for nothing else. Its own read-ahead, up to
-//! megabytes in each of the arrays at once, would be dropped before it is used where little memory is left for the cache.
+//! What is read: the lines, their cells and checksums once, the buckets once, and twice the index, since the sizes of
+//! the buckets must be known first, and columns with missing values, which are counted. Cells are compared with the
+//! checksums of their chunks when their part is moved. In the input, the disk is asked for the parts that threads take
+//! next, and for nothing else. Its own read-ahead, up to megabytes in each of the arrays at once, would be dropped before
+//! it is used where little memory is left for the cache.
 //!
 //! The buckets lie in the main file of the output, each with more room than its lines take. So the lines of all buckets
 //! up to one end before the next bucket begins: written in order, they replace only what has been read.
