@@ -31,7 +31,7 @@ pub trait RoundFunction {
     fn bits_of(half: u64, key: u64, bits: u32) -> u64;
 }
 
-/// An order of `0..count`, by a network of an even number of rounds.
+/// An order of `0..count`, computed by a Feistel network with an even number of rounds.
 #[derive(Debug, Clone)]
 pub struct Permutation<F, const ROUNDS: usize> {
     count: u64,

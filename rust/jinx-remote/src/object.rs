@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// An open object. It holds no connection, so that it survives forks.
+/// An object in remote storage, opened for reading. It holds no connection, so that it survives forks.
 #[derive(Debug)]
 pub(crate) struct RemoteObject {
     target: Target,

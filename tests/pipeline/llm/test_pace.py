@@ -19,11 +19,9 @@ def paced(most, seconds, use):
 async def rounds(pace, count, latency):
     """Rounds of as many requests as may be under way; `latency` gives that of a request, None: it is refused."""
     for _ in range(count):
-        under_way = int(pace.limit)
-        for _ in range(under_way):
-            await pace.enter()
-        for number in range(under_way):
-            pace.leave(latency(under_way, number))
+        sent = [await pace.enter() for _ in range(int(pace.limit))]
+        for number, under_way in enumerate(sent):
+            pace.leave(latency(len(sent), number), under_way)
 
 
 def test_the_number_doubles_in_each_round():
@@ -35,7 +33,7 @@ def test_the_number_doubles_in_each_round():
 
 def test_a_short_time_limit_does_not_end_the_growth():
     """Answers take half of the limit, however many requests there are."""
-    pace = paced(1000, 1.0, lambda pace: rounds(pace, 7, lambda _, at: 0.5 if at % 20 else None))
+    pace = paced(1000, 1.0, lambda pace: rounds(pace, 9, lambda _, at: 0.5 if at % 20 else None))
     assert pace.limit == 1000
 
 
@@ -49,6 +47,12 @@ def test_long_latency_ends_the_growth():
     """A service whose requests take the longer, the more there are."""
     pace = paced(200, 2, lambda pace: rounds(pace, 40, lambda n, _: 0.02 * n))
     assert 50 < pace.limit < 90
+
+
+def test_a_service_that_works_in_turn_is_not_sent_more_than_it_answers_in_time():
+    """The first answers are fast, and the last request of the first round already takes most of the time limit."""
+    pace = paced(1000, 4, lambda pace: rounds(pace, 1, lambda _, at: 0.02 * (at + 1)))
+    assert 128 <= pace.limit <= 160
 
 
 def test_a_sudden_growth_of_latency_makes_it_smaller_and_it_recovers():
@@ -77,7 +81,7 @@ def test_requests_under_way_at_a_cut_are_no_reason_for_another():
         for _ in range(200):
             await pace.enter()
         for _ in range(200):  # half of them end before the cut
-            pace.leave(None)
+            pace.leave(None, 200)
         assert 100 <= pace.limit <= 160
         await rounds(pace, 8, lambda *_: 0.1)
 
@@ -96,7 +100,7 @@ def test_requests_wait_for_their_turn_in_order():
         await asyncio.sleep(0)
         assert order == [0, 1]
         tasks[2].cancel()
-        pace.leave(0.1)
+        pace.leave(0.1, 1)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert order == [0, 1, 3]
@@ -119,7 +123,7 @@ def test_a_request_that_failed_is_the_next():
         tasks = [asyncio.create_task(one(name, is_again=name == "again")) for name in ("first", "second", "again")]
         for _ in tasks:
             await asyncio.sleep(0)
-            pace.leave(0.1)
+            pace.leave(0.1, 1)
         await asyncio.gather(*tasks)
         assert order == ["again", "first", "second"]
 
@@ -131,7 +135,7 @@ def test_a_turn_of_a_cancelled_request_passes_on():
         await pace.enter()
         first, second = (asyncio.create_task(pace.enter()) for _ in range(2))
         await asyncio.sleep(0)
-        pace.leave(0.1)
+        pace.leave(0.1, 1)
         first.cancel()
         await asyncio.wait_for(second, 5)
         assert first.cancelled()

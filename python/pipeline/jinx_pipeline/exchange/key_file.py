@@ -113,7 +113,7 @@ class KeyFileWriter:
 
 
 class _OpenKeyFile:
-    """An open key file."""
+    """Reads the header and the sections of a key file."""
 
     def __init__(self, source: KeySource, read: Callable[[int, int], bytes | memoryview]) -> None:
         self._source, self._read = source, read

@@ -275,7 +275,7 @@ class _Round:
         settings, (digest, request, data) = self._settings, wanted
         tries, waited, is_again = 0, 0.0, False
         while self._stopped is None:
-            await self._pace.enter(is_again=is_again)
+            under_way = await self._pace.enter(is_again=is_again)
             if not await self._may_send():
                 self._pace.withdraw()
                 break
@@ -285,17 +285,17 @@ class _Round:
             try:
                 answer = await post(self._service.url, data, self._key, settings.seconds)
             except FailedError as failure:
-                self._pace.leave(None if failure.is_overload else time.monotonic() - started)
+                self._pace.leave(None if failure.is_overload else time.monotonic() - started, under_way)
                 tries, waited, error = self._after(failure, tries, waited)
                 if error is not None:
                     return self._client.fail(digest, error)
                 pause = _pause(failure, tries, settings.seconds)
                 waited += pause if failure.retry_after is not None else 0.0
             except BaseException:
-                self._pace.leave(None)
+                self._pace.leave(None, under_way)
                 raise
             else:
-                self._pace.leave(time.monotonic() - started)
+                self._pace.leave(time.monotonic() - started, under_way)
                 try:
                     return self._client.keep(digest, answer, request, self._service)
                 except OSError as error:  # for example, the disk is full: no other answer could be stored

@@ -48,15 +48,18 @@ class Pace:
         self._usual = self._recent = 0.0
         self._least = math.inf
 
-    async def enter(self, *, is_again: bool = False) -> None:
+    async def enter(self, *, is_again: bool = False) -> int:
         """Wait until another request may begin.
 
         Args:
             is_again: Whether it was sent before: it then is the next one, so that not all that failed wait for the end.
+
+        Returns:
+            How many requests are under way with it, for `leave`.
         """
         if self._under_way < int(self.limit):
             self._under_way += 1
-            return
+            return self._under_way
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_again else self._waiting.append)(turn)
         try:
@@ -65,17 +68,19 @@ class Pace:
             if turn.done() and not turn.cancelled():
                 self.withdraw()
             raise
+        return self._under_way
 
-    def leave(self, seconds: float | None) -> None:
+    def leave(self, seconds: float | None, under_way: int) -> None:
         """Record that a request has ended.
 
         Args:
             seconds: How long its answer took; None if it was refused, or it timed out.
+            under_way: What `enter` returned.
         """
         self._under_way -= 1
         if seconds is not None:
             self._add_latency(seconds)
-            self._grow()
+            self._grow(seconds / under_way)
         if self._sent_before:
             self._sent_before -= 1
         else:
@@ -97,15 +102,21 @@ class Pace:
         if self._answers >= _MIN_SAMPLES:
             self._least = min(self._least, self._recent)
 
-    def _grow(self) -> None:
+    def _grow(self, seconds_in_turn: float) -> None:
+        """Raise the limit after an answer.
+
+        Args:
+            seconds_in_turn: How long the service works on a request, if it works on one after another.
+        """
         if self._recent > max(self._slow / 2, _IN_TURN * self._least):
             self._is_starting = False  # otherwise many more might time out
         if self._is_too_slow():
             return
-        # At the start, add as many requests as still get their answers in time if the service processes them one after
-        # another.
-        fast = min(max(self._slow / self._recent - 1.0, _GROWTH), 1.0)
-        step = fast if self._is_starting else max(_GROWTH, 1.0 / self.limit)
+        # Answers say what the service does with the requests of then, and those since are more: at the start, send no
+        # more than would be answered in time one after another.
+        if self._is_starting and self.limit >= self._slow / seconds_in_turn:
+            return
+        step = 1.0 if self._is_starting else max(_GROWTH, 1.0 / self.limit)
         self.limit = min(self.limit + step, float(self.most))
 
     def _is_too_slow(self) -> bool:

@@ -46,8 +46,8 @@ from jinx_pipeline.store.mirror import (
 )
 from jinx_pipeline.store.mirror_store import store_at
 
-# The suffixes of formats that are converted first. Then a broken line loses only itself, and workers need not index the
-# file.
+# The suffixes of formats that are converted before the run. Then a broken line costs only its own row, and workers need
+# not index the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
 # Characters that the paths of bases in saved views may not contain.

@@ -172,7 +172,7 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
         dataset = without_private(source.dataset)
         if not source.is_even:
-            # In a view, a column is null in samples that lack it.
+            # The view of the parts shows null for a column that a sample lacks; in a copy, the sample lacks it too.
             with jinx.Writer(Path(folder) / "whole") as writer:
                 _copy_all(writer, source)
                 writer.close()

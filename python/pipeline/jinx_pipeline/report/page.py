@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160
 _WORDS = ("operator", "statistic")
-# After these, a name or path may be broken.
+# After these characters, a name or path may continue on the next line.
 _BREAKS = re.compile(r"([_/])(?=.)")
 _MAX_BAD = 100
 _MAX_CHANGES = 30

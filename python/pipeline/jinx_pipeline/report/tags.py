@@ -10,7 +10,7 @@ _BARS: Final = 12
 _WIDTH: Final = 480.0
 _BAR: Final = 22.0
 _NAMES: Final = 230.0
-# On a phone, a pixel of the picture is two thirds of a pixel of the page.
+# The smallest and the largest font size in the cloud. A phone shows the picture at two thirds of its size.
 _SMALLEST, _LARGEST = 16.0, 38.0
 # A cloud of many rare strings is unreadable: how often the most frequent string may be as frequent as another.
 _RAREST: Final = 100

@@ -208,7 +208,7 @@ class Publishing(Record, kw_only=False):
 
 
 class Built(Record, kw_only=False):
-    """The output is complete next to its path, and is moved there next.
+    """The output is complete next to its path; the next step moves it there.
 
     Attributes:
         generation: As in `Publishing`.

@@ -49,7 +49,7 @@ class TaskRunner:
         self._state = WorkerState(self._busy_with)
 
     def forget(self) -> None:
-        """Drop works, sources, and what operators changed in this process, because the run has ended."""
+        """Drop the work and the sources of the run that has ended, and undo its operators' changes to this process."""
         if not AT_START.restore():
             # The limits that an operator set would make the next run fail, so the driver starts another process.
             os._exit(_CHANGED)

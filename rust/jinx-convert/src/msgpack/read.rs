@@ -136,7 +136,7 @@ impl<'a> RowWalk<'a> {
                 let data = self.take(length)?;
                 let is_path = self.name()? == "path";
                 let Head::Str(length) = self.head()? else { return Err(misfit(tag)) };
-                // Only columns of Hugging Face have a place for the file name.
+                // Skip the file name: only Hugging Face columns have a place for it.
                 self.text(length)?;
                 if !is_path {
                     return Err(misfit(tag));

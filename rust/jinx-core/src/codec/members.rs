@@ -1,4 +1,4 @@
-//! The loop of all block decoders: one member after another, with a strict end.
+//! The loop of all block decoders: decodes one member after another. An early end or other bytes at the end are errors.
 
 use crate::error::{Cause, Error, Result};
 use std::io::{self, BufRead, ErrorKind, Read};

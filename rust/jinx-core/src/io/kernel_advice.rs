@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::ops::Range;
 
-/// The largest range in one piece of advice that Linux uses completely: the disk's read-ahead; it ignores the rest.
-/// This is the usual read-ahead.
+/// The longest range that Linux reads completely after one piece of advice: as long as the disk's read-ahead, which
+/// usually has this value. Linux ignores the rest of a longer range.
 #[cfg(target_os = "linux")]
 const ADVICE_BYTES: u64 = 128 << 10;
 

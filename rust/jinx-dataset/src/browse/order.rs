@@ -138,7 +138,7 @@ impl SortedPages {
     }
 }
 
-/// The number of a sample.
+/// Converts the number of a sample to 32 bits.
 ///
 /// # Errors
 /// `Limit` if there are too many.

@@ -231,7 +231,7 @@ impl<'s> ShardColumns<'s> {
         }
         let answer = |i: usize| {
             let sample = IndexedSample { columns: self, row: rows.row(i) };
-            // Leave values that cannot be compared open: if the answer needs them, reading the row reports the error.
+            // If a value cannot be compared, the answer is open; if that matters, reading the row reports the error.
             expression.test(test, &sample).unwrap_or(Truth::OPEN)
         };
         Some((0..rows.len()).map(answer).collect())
@@ -304,7 +304,7 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
         None if column.dtype == ColumnType::Utf8 => {
             Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()))
         }
-        // Opening the columns leaves out times.
+        // Not reached: `ShardColumns::open` leaves out columns of times.
         None => Cell::Other("a time"),
     }
 }

@@ -55,7 +55,7 @@ impl JinxSample {
     }
 
     fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<ShardRow<'s>> {
-        // Opening the shard may also wait.
+        // Opening a shard may wait for its files: release the GIL unless the shard is already open.
         let is_open = shards.is_open(self.position);
         let locate = || shards.locate(self.position);
         let (shard, i) = if is_open { locate() } else { py.detach(locate) }?;

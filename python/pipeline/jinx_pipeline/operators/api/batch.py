@@ -210,7 +210,7 @@ class Batch:
         if key not in self._shared:
             steps = self.roles.steps(role)
             self._lacks(name := str(steps[0]))
-            # The first access reads all images of the batch in parallel, but of audios and videos only their locations.
+            # The first access reads all images of the batch in parallel; of audios and videos, only the locations.
             read = self._values if role == "images" and name not in self._own else self._media_values
             values = cache(partial(read, (name,)))
             self._shared[key] = [

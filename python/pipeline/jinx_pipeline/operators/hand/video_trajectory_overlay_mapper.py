@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Places that are nearer to the plane of the camera are behind it, or cannot be shown.
 _NEAR: Final = 1e-6
 _QUALITY: Final = 95
-# The colours of the way from now to the end, and of the place now, as red, green and blue.
+# Colours as red, green and blue: of the drawn way from its start to its end; of the dot at its start and its outline.
 _WAY: Final = ((0, 0, 255), (0, 255, 0), (255, 0, 0))
 _NOW, _BORDER = (0, 100, 255), (255, 255, 255)
 
@@ -183,7 +183,7 @@ def _seen(places: "Floats", camera: "Floats", lens: "Floats") -> "Floats":
 
 
 def _colour(share: float) -> tuple[int, int, int]:
-    """The colour at a share of the way."""
+    """The colour of the drawn way at `share`, which is 0 at its start and 1 at its end."""
     places = [number / (len(_WAY) - 1) for number in range(len(_WAY))]
     red, green, blue = (round(float(np.interp(share, places, channel))) for channel in zip(*_WAY, strict=True))
     return red, green, blue

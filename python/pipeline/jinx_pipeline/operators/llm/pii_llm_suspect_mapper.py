@@ -17,7 +17,7 @@ _NAMES: Final = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+\b")
 
 @register("pii_llm_suspect_mapper", modality="text")
 class PiiLlmSuspectMapper(AskingModel, FactsMapper):
-    """Adds passages that may be personal data to `__dj__meta__`; only passages found in the sample count.
+    """Adds passages that may be personal data to `__dj__meta__`; an answer is bad if a passage is not in the text.
 
         create("pii_llm_suspect_mapper", api_model="qwen", inspect_keys=["query", "response"])
 

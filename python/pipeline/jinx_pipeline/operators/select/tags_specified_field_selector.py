@@ -59,7 +59,7 @@ class TagsSpecifiedFieldSelector(Partitioned):
         return keys, np.array([0, *[len(keys)] * partitions], np.int64)
 
     def keys_at_once(self, memory: int | None) -> int:
-        # Keys are not compared with each other, so a look can take any number of them.
+        # Keys are not compared with each other, so one call of `look` can take any number of them.
         return sys.maxsize
 
     def look(self, keys: Keys, look: int) -> pa.Table:

@@ -66,7 +66,7 @@ class NearestFilter(Filter):
         if vectors.shape[1] != self._directions.shape[1]:
             width = self._directions.shape[1]
             raise ValueError(f"vectors of {vectors.shape[1]} numbers, and examples of {width}")
-        # The order of each sum does not depend on the other samples of the batch.
+        # Not a matrix product: its order of summation, and thus the rounding, may depend on the number of samples.
         nearest = np.full(len(batch), -1.0)
         for example in self._directions.astype(np.float64):
             similarity = (unit(vectors).astype(np.float64) * example).sum(axis=1)

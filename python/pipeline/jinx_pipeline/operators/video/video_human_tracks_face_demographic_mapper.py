@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Track, cut_out, tracks_in
 from jinx_pipeline.sample.media import Media
 
-# Of a longer track, so many faces are looked at.
+# If a track has more than `_LONG` frames, about `_MOST` of its faces are classified.
 _MOST: Final = 15
 _LONG: Final = 75
 

@@ -66,7 +66,7 @@ def parts(url: str) -> tuple[str, str]:
 
 
 class S3Source:
-    """Objects of S3.
+    """Reads objects from S3.
 
     Args:
         options: How it is reached.

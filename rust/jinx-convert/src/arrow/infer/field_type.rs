@@ -276,7 +276,7 @@ fn first(value: &Value) -> Result<InferredType> {
         Value::Null => InferredType::Null,
         Value::Bool(_) => InferredType::Bool,
         Value::Int(value) => InferredType::Number(Range::int((*value).into())),
-        // Beyond i128, any bound above u64 gives the same error.
+        // An integer beyond i128 counts as the maximum of i128: both are outside the range of every integer type.
         Value::BigInt(digits) => InferredType::Number(Range::int(digits.parse().unwrap_or(i128::MAX))),
         Value::Float(_) => InferredType::Number(Range::float()),
         Value::Scalar(dtype, number) => InferredType::Scalar(

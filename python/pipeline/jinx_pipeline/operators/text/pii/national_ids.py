@@ -101,7 +101,7 @@ def _korea(text: str) -> bool:
     century = 1900 if digits[6] in "1256" else 2000
     is_of_day = is_date(century + int(digits[:2]), int(digits[2:4]), int(digits[4:6]))
     # Numbers since October 2020 have no check digit.
-    is_new = century + int(digits[:2]) >= 2020  # noqa: PLR2004 - A number does not match inside a longer number.
+    is_new = century + int(digits[:2]) >= 2020  # noqa: PLR2004 - a year
     check = (11 - weighted(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10
     return is_of_day and (is_new or check == int(digits[12]))
 
