@@ -123,6 +123,15 @@ def test_a_column_that_changes_values_is_refused(database, column, kind):
     connection.close()
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_spaces_that_postgresql_would_cut_off_are_an_error(database):
+    executed(database, "CREATE TABLE t (k BIGINT PRIMARY KEY, v VARCHAR(2))")
+    stored(database, [{"k": 1, "v": "ab"}], {"k": "int", "v": "str"})
+    with pytest.raises(ValueError, match="a text of 4 characters for the column v, which holds 2"):
+        stored(database, [{"k": 2, "v": "ab  "}], {"k": "int", "v": "str"})
+    assert rows_of(database, "SELECT v FROM t") == [("ab",)]
+
+
 def test_a_table_of_other_types_that_keep_values_is_filled(database):
     is_file = database.endswith(".db")
     kinds = ["INT", "BOOL", "BLOB", "TEXT"] if is_file else ["NUMERIC", "BOOLEAN", "BYTEA", "JSON"]

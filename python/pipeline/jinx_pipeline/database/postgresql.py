@@ -1,5 +1,6 @@
 """PostgreSQL, with psycopg 3."""
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -35,6 +36,7 @@ _SAFE: Final = {
 }
 # Types that read a text as what it says: for columns outside of the key, which have them on purpose.
 _READ: Final = ("json", "jsonb", "date", "timestamp", "time", "interval", "inet", "cidr", "macaddr", "xml", "tsvector")
+_LIMIT: Final = re.compile(r"character varying\((\d+)\)")
 _CONNECT_SECONDS: Final = 10
 _CHUNK_ROWS: Final = 1000
 # Connection errors that a retry will not fix; psycopg gives them no code.
@@ -63,6 +65,8 @@ class PostgresqlConnection(Connection):
     """
 
     def __init__(self, url: str) -> None:
+        # The longest text of each column that has a limit, by table.
+        self._max_characters: dict[str, dict[str, int]] = {}
         self._psycopg: Any = require("psycopg", what="PostgreSQL", extra="postgresql")
         with self._errors():
             self._connection: Any = self._psycopg.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
@@ -86,12 +90,17 @@ class PostgresqlConnection(Connection):
             kind, is_foreign = stored[column.name]
             if not _keeps(column.kind, kind, is_foreign=is_foreign, in_key=column.name in key):
                 refuse_type(table, column, kind)
+        limits = {name: _LIMIT.fullmatch(kind) for name, (kind, _) in stored.items()}
+        self._max_characters[table] = {name: int(limit[1]) for name, limit in limits.items() if limit is not None}
         if sorted(key) not in keys:
             raise DatabaseError(f"the columns {', '.join(key)} are no key of the table {table}")
 
     def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """See `Connection.upsert`."""
         names = quoted([column.name for column in columns])
+        for place, column in enumerate(columns):
+            if (limit := self._max_characters[table].get(column.name)) is not None:
+                _refuse_longer(column.name, limit, [row[place] for row in rows])
         with self._errors(), self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(f'CREATE TEMP TABLE jinx_rows (LIKE "{table}") ON COMMIT DROP')
             # COPY is several times as fast as INSERT.
@@ -130,6 +139,13 @@ class PostgresqlConnection(Connection):
             raise (AwayError if is_away and not is_refused else DatabaseError)(f"PostgreSQL: {message}") from error
 
 
+def _refuse_longer(name: str, limit: int, values: Sequence[Any]) -> None:
+    """Refuse texts that a column would cut: PostgreSQL itself removes spaces beyond its limit without an error."""
+    longest = max((len(value) for value in values if isinstance(value, str)), default=0)
+    if longest > limit:
+        raise ValueError(f"a text of {longest} characters for the column {name}, which holds {limit}")
+
+
 def _keeps(kind: str, stored: str, *, is_foreign: bool, in_key: bool) -> bool:
     """Whether a column keeps values of a type as they are, or is of a type that was chosen for what they say.
 
@@ -140,7 +156,7 @@ def _keeps(kind: str, stored: str, *, is_foreign: bool, in_key: bool) -> bool:
         in_key: The column belongs to the key.
     """
     name = stored.partition("(")[0].strip()
-    # With a precision, a number is rounded; the length of a text is only compared.
+    # With a precision, a number is rounded; longer texts are refused row by row.
     if name in _SAFE[kind] and name in {stored, "character varying"}:
         return True
     is_read = kind == "str" and name.split(" ")[0] in _READ
