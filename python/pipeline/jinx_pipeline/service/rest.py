@@ -228,6 +228,8 @@ class Rest:
 
     def _hidden(self, report: str, job: JobFiles) -> str:
         """A report in which paths of this machine are names for clients, also those that its graph has cut."""
+        # Paths are whole only without the places where they may be broken.
+        report = report.replace("<wbr>", "")
         roots = self._place.roots
         for path in _strings(self._place.plans.get(job.order.plan).data):
             if roots.hidden(path) != path:
