@@ -2,20 +2,17 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from jinx_pipeline.models.chat_captioning import VISION_CHAT, Prompted, seen_captions
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, metadata_of, with_metadata
+from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range
-from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Corners, Track, cut_out, every_frame, tracks_in
-
-if TYPE_CHECKING:
-    from jinx_pipeline.sample.media import Media
+from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Corners, Track, cut_out, every_frame, tracks_by_video
 
 
 class TrackCaptions(Mapper):
@@ -62,12 +59,10 @@ class TrackCaptions(Mapper):
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # no time limit per row while the model runs
         samples = batch.samples()
-        rows: list[list[tuple[Media, list[Track]]]] = []
-        for sample, media in zip(samples, batch.media("videos"), strict=True):
-            tracks = tracks_in(metadata_of(sample), self.human_track_field)
-            if len(tracks) > len(media):
-                raise ValueError(f"{self.human_track_field} has {len(tracks)} videos, and the sample {len(media)}")
-            rows.append(list(zip(media, tracks, strict=False)))
+        rows = [
+            tracks_by_video(sample, media, self.human_track_field)
+            for sample, media in zip(samples, batch.media("videos"), strict=True)
+        ]
         asked = [
             Prompted(medium, question, cut_out(self.name, self._places(track), self.margin))
             for videos in rows

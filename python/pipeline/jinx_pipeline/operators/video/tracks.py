@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jinx_pipeline.models.detection import overlap
 from jinx_pipeline.models.pictures import Pictures, inside
+from jinx_pipeline.operators.api.metadata import metadata_of
 from jinx_pipeline.operators.video.frames import sampled_frames, upright
 from jinx_pipeline.sample.media import Media
 
@@ -61,9 +62,16 @@ def _corners(box: Sequence[Any]) -> Corners:
     return left, top, right, bottom
 
 
-def tracks_in(facts: Mapping[str, Any], name: str) -> list[list[Track]]:
-    """The tracks of each video in `__dj__meta__`."""
-    return [[Track.of(value) for value in video or []] for video in facts.get(name) or []]
+def tracks_by_video(sample: Mapping[str, Any], media: Sequence[Media], field: str) -> list[tuple[Media, list[Track]]]:
+    """The videos of a sample with their tracks, which `__dj__meta__` has by the name `field`.
+
+    Raises:
+        ValueError: There are tracks of more videos than the sample has.
+    """
+    tracks = [[Track.of(value) for value in video or []] for video in metadata_of(sample).get(field) or []]
+    if len(tracks) > len(media):
+        raise ValueError(f"{field} has {len(tracks)} videos, and the sample {len(media)}")
+    return list(zip(media, tracks, strict=False))
 
 
 def linked(

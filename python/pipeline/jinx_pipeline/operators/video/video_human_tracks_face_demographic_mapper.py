@@ -2,18 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, Final
 
 from jinx_pipeline.models.classifier import CLASSIFIER, most_probable
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, metadata_of, with_metadata
+from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Track, cut_out, tracks_in
+from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Track, cut_out, tracks_by_video
 from jinx_pipeline.sample.media import Media
 
 # If a track has more than `_LONG` frames, about `_MOST` of its faces are classified.
@@ -78,11 +79,8 @@ class VideoHumanTracksFaceDemographicMapper(Mapper):
         samples, rows = batch.samples(), batch.media("videos")
         facts: list[dict[str, Any]] = []
         for sample, media in zip(samples, ctx.each(rows), strict=True):
-            tracks = tracks_in(metadata_of(sample), self.human_track_field)
-            if len(tracks) > len(media):
-                raise ValueError(f"{self.human_track_field} has {len(tracks)} videos, and the sample {len(media)}")
+            videos = tracks_by_video(sample, media, self.human_track_field)
             ctx.begins(0)  # no time limit per row while the model runs
-            videos = zip(media, tracks, strict=False)
             facts.append({self.tag_field_name: [self._video(medium, video, ctx) for medium, video in videos]})
         return with_metadata(samples, facts)
 
@@ -93,7 +91,7 @@ class VideoHumanTracksFaceDemographicMapper(Mapper):
             for number, track in enumerate(tracks)
             for at, frame in self._looked_at(track.frames)
         ]
-        looked.sort(key=lambda one: one[0])
+        looked.sort(key=itemgetter(0))
         told: list[dict[str, Any]] = [{} for _ in tracks]
         if not looked:
             return told
