@@ -44,7 +44,7 @@ impl ConcatRows {
         }
         let samples = starts.last().copied().unwrap_or_default();
         let files = Arc::new(Files { paths, base: std::path::PathBuf::new(), samples });
-        let (own_names, parts_differ) = own_names(&parts)?;
+        let (own_names, parts_differ) = own_names(telling(&parts))?;
         Ok(Self { files, parts, starts, projection: Projection::default(), own_names, parts_differ })
     }
 
@@ -61,9 +61,8 @@ impl ConcatRows {
         }
     }
 
-    /// The parts that have samples; all parts if none has any.
     fn telling(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
-        self.parts.iter().filter(|part| part.files().samples > 0 || self.files.samples == 0)
+        telling(&self.parts)
     }
 
     fn unite<T>(&self, of: impl Fn(&dyn Rows) -> Result<T>, mut with: impl FnMut(&mut T, T)) -> Result<T>
@@ -80,6 +79,12 @@ impl ConcatRows {
         }
         Ok(all.unwrap_or_default())
     }
+}
+
+/// The parts that have samples, or all if none has.
+fn telling(parts: &[Arc<dyn Rows>]) -> impl Iterator<Item = &Arc<dyn Rows>> + Clone {
+    let is_empty = parts.iter().all(|part| part.files().samples == 0);
+    parts.iter().filter(move |part| is_empty || part.files().samples > 0)
 }
 
 fn add_names(all: &mut Vec<String>, more: Vec<String>) {
@@ -268,9 +273,10 @@ impl Rows for ConcatRows {
                 None => more,
                 Some(mut all) => {
                     all.schema = match (all.schema, more.schema) {
-                        // There are no samples here from which types could be inferred.
-                        (Some(one), Some(other)) if self.files.samples == 0 => united_text(&one, &other).ok(),
-                        (one, other) => one.filter(|one| Some(one) == other.as_ref()),
+                        (Some(one), Some(other)) if one == other => Some(one),
+                        // Types are inferred if one column has two that nothing has in common.
+                        (Some(one), Some(other)) => united_text(&one, &other).ok(),
+                        _ => None,
                     };
                     all.media.extend(more.media);
                     all.typed.retain(|field| more.typed.contains(field));
@@ -285,6 +291,9 @@ impl Rows for ConcatRows {
         let mut inherited: Inherited =
             self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))?;
         inherited.meta = self.meta()?;
+        if inherited.arrow_schema.is_none() {
+            inherited.arrow_schema = self.arrow_types()?.schema;
+        }
         Ok(inherited)
     }
 
@@ -389,10 +398,12 @@ fn in_sequence(spans: &[Span], position: u64) -> u64 {
     span.in_all + (position - span.in_part)
 }
 
-/// Returns the columns that any part does not take from its files, and whether the parts differ in these.
-fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
+/// Returns the columns that at least one part does not take from its files, and whether the parts differ in them.
+///
+/// Parts without samples do not count: the file of an empty view names all columns that it shows.
+fn own_names<'a>(parts: impl Iterator<Item = &'a Arc<dyn Rows>> + Clone) -> Result<(Vec<String>, bool)> {
     let mut all = Vec::new();
-    parts.iter().for_each(|part| add_names(&mut all, part.own_names()));
+    parts.clone().for_each(|part| add_names(&mut all, part.own_names()));
     let (mut hidden_by_some, mut shown_by_some, mut parts_differ) = (Vec::new(), Vec::new(), false);
     for part in parts {
         let (shown, own) = (part.column_names()?, part.own_names());

@@ -1,6 +1,7 @@
 //! Input files as one source of rows, and the known facts about the rows.
 
 use crate::arrow::features::{Features, MediaFeature, MediaPath, media_of};
+use crate::arrow::project::united_text;
 use crate::arrow::schema::decode_schema;
 use crate::arrow::take_lengths;
 use crate::arrow::unify::unify;
@@ -158,7 +159,8 @@ fn known_of_mds(directories: &[PathBuf]) -> Result<Known> {
             }
         }
     }
-    Ok(Known { names: Some(names), ..Known::default() })
+    // The index of a directory without shards names no columns.
+    Ok(Known { names: Some(names).filter(|names| !names.is_empty()), ..Known::default() })
 }
 
 fn is_standard(path: &Path) -> bool {
@@ -211,17 +213,23 @@ fn known_of_schemas(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<Schem
     Ok(Known { meta, ..Known::of_schema(&whole) })
 }
 
-/// What the footers of all shards say about the rows; the schema only if all have the same.
+/// The facts in the footers of all shards; a schema only if all of them have one, and these have a common one.
 fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
     let options = OpenOptions { verify: Verify::None, ..OpenOptions::default() };
     let mut known: Option<(Known, Option<String>)> = None;
+    let mut is_empty = true;
     for path in paths {
         for shard in resolve(path)? {
-            let (footer, schema) = known_of_shard(&shard, &options)?;
+            let (footer, schema, samples) = known_of_shard(&shard, &options)?;
             known = Some(match known {
-                None => (footer, schema),
-                Some((first, first_schema)) => united(first, first_schema, footer, schema),
+                // Files without samples say nothing about those of other files.
+                Some(known) if samples == 0 && !is_empty => known,
+                Some((first, first_schema)) if (samples == 0) == is_empty => {
+                    united(first, first_schema, footer, schema)
+                }
+                _ => (footer, schema),
             });
+            is_empty &= samples == 0;
         }
     }
     let Some((mut known, schema)) = known else {
@@ -229,10 +237,12 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
     };
     known.schema =
         schema.map(|text| decode_schema(&text)).transpose()?.map(|schema: Schema| Arc::new(schema));
+    // Footers list the columns of their rows, and not all columns have a type in a schema.
+    known.names = known.names.filter(|_| !is_empty);
     Ok(known)
 }
 
-fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>)> {
+fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>, u64)> {
     let open = shard.open(options)?;
     let footer = open.footer();
     // Since 1.1, the footer lists all columns.
@@ -245,7 +255,7 @@ fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Opt
         meta: footer.meta.clone(),
         split: footer.split.clone(),
     };
-    Ok((known, footer.arrow_schema.clone()))
+    Ok((known, footer.arrow_schema.clone(), open.len()))
 }
 
 fn united(
@@ -269,6 +279,9 @@ fn united(
     if first.meta != other.meta {
         first.meta.keep_common(&other.meta);
     }
-    let agreed = first_schema.filter(|text| schema.as_ref() == Some(text));
-    (first, agreed)
+    let joined = first_schema.zip(schema).and_then(|(one, other)| match one == other {
+        true => Some(one),
+        false => united_text(&one, &other).ok(),
+    });
+    (first, joined)
 }
