@@ -163,8 +163,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            # Before it is written: the client may ask for the sum as soon as it has the last byte.
             request.sent += len(body)
+            try:
+                self.wfile.write(body)
+            except OSError:
+                request.sent -= len(body)
+                raise
 
     def path_of(self, key: str) -> Path:
         """The file of a key."""

@@ -17,7 +17,7 @@ from pipeline.made import worker_pids
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux are workers forked")
 
 OPERATORS = '''
-import os, random, signal, time
+import os, random, signal, sys, time
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +64,9 @@ class ToldMapper(jp.Mapper):
             Path(os.environ["DIES_WITH"]).write_text(str(os.getppid()))
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(60)
-        print("said by", os.getpid(), flush=True)
+        # One write: unbuffered, `print` would write word by word, and the words of two workers would mix.
+        sys.stdout.write(f"said by {os.getpid()}\\n")
+        sys.stdout.flush()
         return {"told": [told] * len(numbers)}
 
 
