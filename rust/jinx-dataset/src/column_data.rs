@@ -11,7 +11,7 @@ use jinx_core::{Error, Result};
 use jinx_format::own_columns::code_type;
 use jinx_format::read::column_view::{CellNumber, ColumnView};
 use jinx_format::read::columns::{ColumnType, TimeUnit};
-use jinx_format::write::new_column::NewColumn;
+use jinx_format::write::own_column::OwnColumn;
 use std::sync::Arc;
 
 /// A whole column: little-endian values, or the bytes of strings.
@@ -177,11 +177,11 @@ impl ColumnData {
     ///
     /// # Errors
     /// `Invalid` for an unknown type.
-    pub fn to_write(self, name: String, order: Option<Arc<Vec<u64>>>) -> Result<NewColumn> {
+    pub fn to_write(self, name: String, order: Option<Arc<Vec<u64>>>) -> Result<OwnColumn> {
         let dtype = self.column_type()?;
         let Self { width, data, validity, offsets, codes, .. } = self;
         let zone = self.zone.map(|zone| zone.to_string());
-        Ok(NewColumn { name, dtype, width, zone, data, offsets, codes, validity, order })
+        Ok(OwnColumn { name, dtype, width, zone, data, offsets, codes, validity, order })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::base_url;
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::own_columns;
-use crate::write::new_column::NewColumn;
+use crate::write::own_column::OwnColumn;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
@@ -257,7 +257,7 @@ pub struct NewView {
     pub drop: Vec<String>,
     pub num_samples: u64,
     /// Columns that the view adds, to be written as typed arrays.
-    pub own: Vec<NewColumn>,
+    pub own: Vec<OwnColumn>,
 }
 
 /// A base, with the array that its entry will point to.

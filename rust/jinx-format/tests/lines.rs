@@ -3,10 +3,10 @@
 
 use jinx_core::value::Value;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
+use jinx_format::write::common_row_form::FormBlocks;
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use jinx_format::write::plain_lines::PlainLines;
-use jinx_format::write::row_form::FormBlocks;
 use std::path::{Path, PathBuf};
 
 const ROWS: u64 = 70_000;

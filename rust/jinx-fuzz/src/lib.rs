@@ -5,13 +5,13 @@
 
 mod arrays;
 mod codecs;
-mod datasets;
 mod expressions;
 mod footers;
 mod mutate;
 mod place;
 mod records;
 mod shards;
+mod valid_datasets;
 mod views;
 mod whole_files;
 mod write_read;

@@ -1,8 +1,8 @@
 //! Targets for saved views: their footer members, their arrays, and new paths for their bases.
 
-use super::datasets;
 use super::footers::signed;
 use super::place::Place;
+use super::valid_datasets;
 use super::whole_files::{MAX_ROWS, changed, read_shard};
 use jinx_core::io::Access;
 use jinx_format::base_url::local_path;
@@ -20,7 +20,7 @@ pub(super) fn saved_view(data: &[u8]) {
         }
     }
     let Some((first, rest)) = data.split_first() else { return };
-    let files = changed(*first, rest, datasets::views());
+    let files = changed(*first, rest, valid_datasets::views());
     let Some(place) = Place::new() else { return };
     if place.put(&files).is_none() {
         return;

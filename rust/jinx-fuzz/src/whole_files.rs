@@ -1,8 +1,8 @@
 //! Target for whole files: a damaged dataset, or any bytes, read in every way.
 
-use super::datasets;
 use super::mutate::{Bytes, mutate};
 use super::place::{Files, Place};
+use super::valid_datasets;
 use jinx_core::checked_math::to_usize;
 use jinx_core::io::Access;
 use jinx_core::limits::Limits;
@@ -22,7 +22,7 @@ const RAW: u8 = 255;
 
 pub(super) fn open_whole_file(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
-    let files = changed(*first, rest, datasets::all());
+    let files = changed(*first, rest, valid_datasets::all());
     let Some(place) = Place::new() else { return };
     if place.put(&files).is_none() {
         return;

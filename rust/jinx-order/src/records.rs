@@ -9,7 +9,7 @@
 
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_format::write::row_form::LineArrays;
+use jinx_format::write::common_row_form::LineArrays;
 use twox_hash::XxHash3_64;
 
 /// The size of a piece's checksum and of its number of bytes.

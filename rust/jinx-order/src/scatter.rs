@@ -14,7 +14,7 @@ use jinx_core::threads;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::options::{ColumnChoice, WriteOptions};
 use jinx_format::write::pair::PairBuilder;
-use jinx_format::write::pair_files::PairFiles;
+use jinx_format::write::pair_target::PairFiles;
 use jinx_format::write::plain_lines::PlainLines;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

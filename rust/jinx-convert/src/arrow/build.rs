@@ -1,12 +1,12 @@
 //! Rows to Arrow: one column builder per field of a schema, which restores each value exactly.
 
+mod fixed_width;
 mod json;
-mod leaf;
 mod list;
 mod nested;
 mod numeric;
-mod primitive;
 mod shared_values;
+mod strings_bools;
 mod temporal;
 
 use crate::arrow::describe::describe;
@@ -152,10 +152,10 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn ColumnBuilder
         return Err(Error::limit(format!("the type is nested deeper than {MAX_DEPTH}")));
     }
     match data_type {
-        DataType::Null | DataType::Boolean => Ok(leaf::plain(data_type)),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(leaf::text(data_type)),
+        DataType::Null | DataType::Boolean => Ok(strings_bools::plain(data_type)),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(strings_bools::text(data_type)),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            leaf::binary(data_type)
+            strings_bools::binary(data_type)
         }
         DataType::Date32
         | DataType::Date64

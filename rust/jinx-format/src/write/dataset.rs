@@ -11,7 +11,7 @@ use crate::write::journal::Journal;
 use crate::write::line_block::{Division, LineBlock, make_blocks};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
-use crate::write::pair_files::AtomicPair;
+use crate::write::pair_target::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
 use crate::write::plain_lines::PlainLines;
 use jinx_core::checked_math::to_u64;

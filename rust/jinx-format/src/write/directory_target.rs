@@ -8,7 +8,7 @@ use crate::write::footer_text::room_for_names;
 use crate::write::journal::{Journal, RefusedRow};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
-use crate::write::pair_files::PlainPair;
+use crate::write::pair_target::PlainPair;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{DirectoryAppend, DirectoryWriter, FileOps};

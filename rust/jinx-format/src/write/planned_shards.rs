@@ -6,13 +6,13 @@
 //! ```
 
 use crate::ordered_blocks::in_order;
+use crate::write::common_row_form::{FIRST_ROWS, FormBlocks, RowForm};
 use crate::write::encode::RowEncoder;
 use crate::write::form_facts::FormFacts;
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
-use crate::write::pair_files::PlainPair;
+use crate::write::pair_target::PlainPair;
 use crate::write::plain_lines::PlainLines;
-use crate::write::row_form::{FIRST_ROWS, FormBlocks, RowForm};
 use crate::write::row_order::RowOrder;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::Result;

@@ -5,7 +5,7 @@ use crate::sidecar::ALIGNMENT;
 use crate::write::array_hasher::ArrayHasher;
 use crate::write::columns::{ArraySink, Fill};
 use crate::write::early_sync::EarlySync;
-use crate::write::pair_files::PairFiles;
+use crate::write::pair_target::PairFiles;
 use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Compressor};

@@ -5,11 +5,11 @@ use crate::errors::IntoPy;
 use jinx_core::Result;
 use jinx_dataset::Dataset;
 use jinx_format::read::columns::ColumnKind;
-use jinx_format::write::new_column::NewColumn;
+use jinx_format::write::own_column::OwnColumn;
 use pyo3::prelude::*;
 
 #[pyclass(frozen, module = "jinx._core")]
-pub struct TypedColumns(pub Vec<NewColumn>);
+pub struct TypedColumns(pub Vec<OwnColumn>);
 
 #[pymethods]
 impl TypedColumns {
@@ -26,7 +26,7 @@ pub fn typed_columns(py: Python<'_>, dataset: &Bound<'_, Reader>) -> PyResult<Ty
     py.detach(|| typed_columns_of(view)).map(TypedColumns).into_py_result()
 }
 
-fn typed_columns_of(view: &Dataset) -> Result<Vec<NewColumn>> {
+fn typed_columns_of(view: &Dataset) -> Result<Vec<OwnColumn>> {
     let mut typed = Vec::new();
     // A view without samples lists its columns in its Arrow schema.
     let names = if view.is_empty() { Vec::new() } else { view.rows.own_names() };

@@ -1,7 +1,7 @@
 //! Columns of integers, durations, floats and decimals.
 
 use crate::arrow::build::ColumnBuilder;
-use crate::arrow::build::primitive::Primitives;
+use crate::arrow::build::fixed_width::Primitives;
 use crate::arrow::decimal;
 use crate::arrow::exact_numbers::{exact_f64, exact_i128};
 use arrow_array::ArrowPrimitiveType;

@@ -1,7 +1,7 @@
 //! Columns of dates, times and timestamps, from ISO 8601 strings.
 
 use crate::arrow::build::ColumnBuilder;
-use crate::arrow::build::primitive::Primitives;
+use crate::arrow::build::fixed_width::Primitives;
 use crate::arrow::calendar;
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Int32Type, Int64Type};

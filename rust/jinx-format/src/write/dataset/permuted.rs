@@ -1,10 +1,10 @@
 //! Writes all rows of an output in an order that is known beforehand.
 
 use super::{DatasetWriter, Target};
+use crate::write::common_row_form::{FIRST_ROWS, FormBlocks, RowForm};
 use crate::write::form_facts::FormFacts;
 use crate::write::plain_lines::PlainLines;
 use crate::write::planned_shards::{PlannedShards, ShardLimits, divide};
-use crate::write::row_form::{FIRST_ROWS, FormBlocks, RowForm};
 use crate::write::row_order::RowOrder;
 use jinx_core::error::Result;
 use std::iter;

@@ -1,8 +1,8 @@
 //! Writes rows with a known form to one pair.
 
 use super::{DatasetWriter, Target};
+use crate::write::common_row_form::{FormBlocks, RowForm};
 use crate::write::plain_lines::PlainLines;
-use crate::write::row_form::{FormBlocks, RowForm};
 use jinx_core::error::{Error, Result};
 use std::fs::File;
 use std::path::PathBuf;

@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 
 /// A view's own column that will be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewColumn {
+pub struct OwnColumn {
     pub name: String,
     pub dtype: ColumnType,
     /// Numbers of each vector; `None` for single values.
@@ -34,7 +34,7 @@ pub struct NewColumn {
     pub order: Option<Arc<Vec<u64>>>,
 }
 
-impl NewColumn {
+impl OwnColumn {
     /// Checks that there is a cell for each of `samples`.
     ///
     /// # Errors

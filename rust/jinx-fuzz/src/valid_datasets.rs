@@ -8,8 +8,8 @@ use jinx_core::value::Value;
 use jinx_format::read::columns::{ColumnType, TimeUnit};
 use jinx_format::view_footer::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
-use jinx_format::write::new_column::NewColumn;
 use jinx_format::write::options::WriteOptions;
+use jinx_format::write::own_column::OwnColumn;
 use std::sync::{Arc, OnceLock};
 
 /// The lines of a 1.0 pair, as its writer wrote them.
@@ -86,14 +86,14 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
 }
 
 /// Typed columns of every form, each with a missing value.
-fn typed(samples: u64) -> Vec<NewColumn> {
+fn typed(samples: u64) -> Vec<OwnColumn> {
     let count = usize::try_from(samples).unwrap_or(0);
     let validity = (0..count.div_ceil(8)).map(|byte| {
         let bits = u8::MAX >> (8 - (count - 8 * byte).min(8));
         if byte == 0 { bits & !1 } else { bits }
     });
     let validity: Vec<u8> = validity.collect();
-    let column = |name: &str, dtype, cell: usize| NewColumn {
+    let column = |name: &str, dtype, cell: usize| OwnColumn {
         name: format!("typed {name}"),
         dtype,
         width: None,
@@ -107,12 +107,12 @@ fn typed(samples: u64) -> Vec<NewColumn> {
     let offsets: Vec<u8> = [0u64, 1, 3].iter().flat_map(|offset| offset.to_le_bytes()).collect();
     vec![
         column("float", ColumnType::Float32, 4),
-        NewColumn { width: Some(3), ..column("vector", ColumnType::Float16, 6) },
-        NewColumn {
+        OwnColumn { width: Some(3), ..column("vector", ColumnType::Float16, 6) },
+        OwnColumn {
             zone: Some("UTC".to_owned()),
             ..column("time", ColumnType::Time(TimeUnit::Microsecond), 8)
         },
-        NewColumn {
+        OwnColumn {
             data: b"abc".to_vec().into(),
             offsets: Some(offsets.into()),
             codes: Some((0..count).map(|i| u8::from(i % 2 == 1)).collect::<Vec<u8>>().into()),
