@@ -6,7 +6,7 @@ use crate::files::Files;
 use crate::located::Located;
 use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
-use jinx_convert::arrow::united_text;
+use crate::schema::common_schema;
 use jinx_core::io::Density;
 use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
@@ -272,12 +272,7 @@ impl Rows for ConcatRows {
             all = Some(match all {
                 None => more,
                 Some(mut all) => {
-                    all.schema = match (all.schema, more.schema) {
-                        (Some(one), Some(other)) if one == other => Some(one),
-                        // Types are inferred if one column has two that nothing has in common.
-                        (Some(one), Some(other)) => united_text(&one, &other).ok(),
-                        _ => None,
-                    };
+                    all.schema = common_schema(all.schema, more.schema);
                     all.media.extend(more.media);
                     all.typed.retain(|field| more.typed.contains(field));
                     all

@@ -1,5 +1,6 @@
 //! The combined facts of the footers of all shards, so that not every process must open all shards.
 
+use crate::schema::common_schema;
 use crate::shards::footer;
 use crate::shards::shard_list::Shards;
 use jinx_core::{Error, Result};
@@ -44,11 +45,14 @@ impl Facts {
     pub fn inherited(&self, shards: &Shards) -> Result<&Inherited> {
         known(&self.inherited, || {
             let mut all: Option<Inherited> = None;
-            for i in 0..shards.count() {
-                let inherited_here = Inherited::of(shards.next_shard(i)?.footer());
-                match &mut all {
-                    None => all = Some(inherited_here),
-                    Some(all) => all.unite(inherited_here),
+            for i in telling(shards) {
+                let mut more = Inherited::of(shards.next_shard(i)?.footer());
+                if let Some(all) = &mut all {
+                    let schema = common_schema(all.arrow_schema.take(), more.arrow_schema.take());
+                    all.unite(more);
+                    all.arrow_schema = schema;
+                } else {
+                    all = Some(more);
                 }
             }
             Ok(all.unwrap_or_default())
@@ -85,6 +89,12 @@ impl Facts {
         let _ = self.indexed.set(told.indexed);
         Ok(())
     }
+}
+
+/// The shards that have samples, or all if none has: those without samples say nothing about the samples of others.
+pub(super) fn telling(shards: &Shards) -> impl Iterator<Item = usize> {
+    let is_empty = (0..shards.count()).all(|i| shards.samples(i) == 0);
+    (0..shards.count()).filter(move |i| is_empty || shards.samples(*i) > 0)
 }
 
 fn known<T>(fact: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> {

@@ -5,10 +5,11 @@ use crate::files::{Closable, Files};
 use crate::located::Located;
 use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
-use crate::shards::facts::Facts;
+use crate::schema::common_schema;
+use crate::shards::facts::{Facts, telling};
 use crate::shards::shard_list::Shards;
 use crate::shards::{columns, fetch, filter, footer};
-use jinx_convert::arrow::{media_of, united_text};
+use jinx_convert::arrow::{MediaPath, media_of};
 use jinx_core::Result;
 use jinx_core::io::{Density, Source, base_of};
 use jinx_core::row_events::Sink;
@@ -313,28 +314,27 @@ impl Rows for ShardRows {
 
     fn arrow_types(&self) -> Result<ArrowTypes> {
         let shards = self.shards.get()?;
-        if shards.count() == 0 {
-            return Ok(ArrowTypes::default());
+        let mut all: Option<ArrowTypes> = None;
+        for i in telling(&shards) {
+            let footer = shards.next_shard(i)?.footer();
+            let (schema, media) = (footer.arrow_schema.clone(), media_of(&footer.fields));
+            all = Some(match all {
+                None => ArrowTypes { schema, media, typed: Vec::new() },
+                Some(mut all) => {
+                    all.schema = match (all.schema, schema) {
+                        // Without samples, no value can contradict the only schema.
+                        (one, other) if shards.samples(i) == 0 && (one.is_none() || other.is_none()) => {
+                            one.or(other)
+                        }
+                        (one, other) => common_schema(one, other),
+                    };
+                    let is_new = |new: &MediaPath| all.media.iter().all(|(path, _)| *path != new.0);
+                    let new: Vec<MediaPath> = media.into_iter().filter(is_new).collect();
+                    all.media.extend(new);
+                    all
+                }
+            });
         }
-        let Some(first) = (0..shards.count()).find(|i| shards.samples(*i) > 0) else {
-            return empty_types(&shards);
-        };
-        let footer = shards.shard(first)?.footer();
-        let (schema, media) = (footer.arrow_schema.clone(), media_of(&footer.fields));
-        Ok(ArrowTypes { schema, media, typed: Vec::new() })
+        Ok(all.unwrap_or_default())
     }
-}
-
-/// The columns and types of shards that are all empty: those of any shard.
-fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
-    let mut all = ArrowTypes::default();
-    for i in 0..shards.count() {
-        let footer = shards.shard(i)?.footer();
-        all.schema = match (all.schema, footer.arrow_schema.clone()) {
-            (Some(left), Some(right)) => united_text(&left, &right).ok(),
-            (left, right) => left.or(right),
-        };
-        all.media.extend(media_of(&footer.fields));
-    }
-    Ok(all)
 }
