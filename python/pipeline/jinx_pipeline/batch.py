@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, WAITS, answers_in, gathered
+from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, WAITS, answers_in, gathered, refuse_others
 from jinx_pipeline.llm.client import client_of
 from jinx_pipeline.llm.service import Service, Settings
 from jinx_pipeline.operators.api.batch import Batch
@@ -47,6 +47,7 @@ def collect(recipe: Recipe) -> list[BatchState]:
 
     Raises:
         RecipeError: No operator has `batch` in its `model_params`.
+        ValueError: Requests of another recipe wait in a directory.
     """
     settings = {
         folder: given for step in recipe.steps if (given := _settings(step.operator)) and (folder := given.batch)
@@ -54,13 +55,16 @@ def collect(recipe: Recipe) -> list[BatchState]:
     if not settings:
         problem = "no operator has batch in its model_params: the directory for files of the Batch API"
         raise RecipeError([(Place(), problem)])
+    outputs = [str(Path(export.path).absolute()) for export in recipe.exports]
+    for folder in settings:
+        refuse_others(Path(folder), outputs)
     taken = {folder: _take(given) for folder, given in settings.items()}
     for folder in settings:
         shutil.rmtree(Path(folder) / WAITING, ignore_errors=True)
     samples = _run(recipe)
     states: list[BatchState] = []
     for folder, (count, problems) in taken.items():
-        requests = gathered(Path(folder))
+        requests = gathered(Path(folder), outputs)
         shutil.rmtree(Path(folder) / WAITING, ignore_errors=True)
         states.append(BatchState(Path(folder), count, problems[:10], len(problems), requests, samples))
     return states

@@ -98,6 +98,21 @@ def test_requests_are_written_once_and_answers_make_the_output(folder):
     assert not result.bad_rows
 
 
+def test_requests_of_another_recipe_are_not_replaced(folder):
+    command("batch", recipe(folder, QUALITY))
+    asked = requests(folder)
+    other = Path(recipe(folder, TAGS)).read_text().replace("out.jinx", "other.jinx")
+    Path("other.yaml").write_text(other)
+    with pytest.raises(ValueError, match=r"batch: requests of the recipe that writes .*out\.jinx wait here"):
+        command("batch", "other.yaml")
+    assert requests(folder) == asked
+    # Once they are answered, the directory is free; and a changed recipe replaces its own requests.
+    command("batch", recipe(folder, QUALITY, rows=20))
+    put(folder, "one.jsonl", [answer(one, fitting(one)) for one in requests(folder)])
+    assert command("batch", "recipe.yaml")[0] == 0
+    assert command("batch", "other.yaml")[0] == 3
+
+
 def test_answers_that_do_not_fit_are_asked_for_again(folder):
     file = recipe(folder, {"llm_quality_score_filter": {"min_score": 0.0, "model_params": {"batch": "batch"}}}, rows=2)
     command("batch", file)

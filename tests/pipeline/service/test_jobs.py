@@ -72,6 +72,46 @@ def test_the_same_key_starts_one_job(serve):
     assert client.get("/jobs")["total"] == 1
 
 
+@pytest.mark.parametrize("source", ["in.jinx", "in.jsonl", "in.parquet", "view.jinx"])
+def test_a_job_runs_on_the_input_of_its_plan_or_not_at_all(serve, tmp_path, source):
+    client, data = serve(), tmp_path / "data"
+
+    def write(samples):
+        if source == "view.jinx":
+            jinx.open(data / "in.jinx")[:samples].save(data / source, overwrite=True)
+        else:
+            jinx.convert(({"text": f"{i} " * 40} for i in range(samples)), data / source, overwrite=True)
+
+    write(20)
+    plan = client.plan(recipe("a.jinx", LONG, source=f"data/{source}"))
+    first = client.ask("POST", "/jobs", {"plan": plan}, Idempotency_Key="one")[1]["id"]
+    assert client.ended(first)["state"] == "succeeded"
+    write(19)
+    status, answer = client.ask("POST", "/jobs", {"plan": plan})
+    assert (status, answer["code"]) == (409, "input_changed")
+    assert f"data/{source} has changed" in answer["detail"]
+    assert str(tmp_path) not in answer["detail"]
+    # The job of before is still there.
+    assert client.ask("POST", "/jobs", {"plan": plan}, Idempotency_Key="one")[1]["id"] == first
+    again = client.plan(recipe("b.jinx", LONG, source=f"data/{source}"))
+    assert again != plan
+    assert client.ended(client.ask("POST", "/jobs", {"plan": again})[1]["id"])["state"] == "succeeded"
+
+
+def test_a_job_whose_input_is_replaced_while_it_waits_fails(slow, tmp_path):
+    client, step = slow(queued=3)
+    running = client.start(recipe("a.jinx", step))
+    wait_for_progress(client, running)
+    jinx.convert(tmp_path / "data" / "in.jinx", tmp_path / "data" / "other.jinx")
+    waiting = client.start(recipe("b.jinx", LONG, source="data/other.jinx"))
+    jinx.convert(jinx.open(tmp_path / "data" / "in.jinx")[::-1], tmp_path / "data" / "other.jinx", overwrite=True)
+    client.ask("POST", f"/jobs/{running}/cancel")
+    ended = client.ended(waiting)
+    assert ended["state"] == "failed"
+    assert "data/other.jinx has changed since the plan was made" in ended["error"]
+    assert not (tmp_path / "results" / "b.jinx").exists()
+
+
 def test_jobs_run_below_a_relative_path(serve, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     client = serve(state="here")

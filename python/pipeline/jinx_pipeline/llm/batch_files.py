@@ -4,6 +4,7 @@ A request is a line with its digest as `custom_id`, and the body that the client
 the same `custom_id` and the response.
 """
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import msgspec
 
 REQUESTS, ANSWERS, KEPT, WAITING = "requests", "answers", "kept", "waiting"
 """The directories for requests to send, answers that came back, answers as the client keeps them, and parts."""
+_OUTPUTS, _REQUEST_FILES = "outputs.json", "requests-*.jsonl"
 WAITS: Final = "the request waits for its answer"
 """The error of a sample whose requests are collected."""
 
@@ -89,11 +91,39 @@ def _path(url: str) -> bytes:
     return (path[at:] if at >= 0 else path).encode()
 
 
-def gathered(folder: Path) -> int:
-    """Put the requests of all processes into files that the Batch API accepts; returns their number."""
+def refuse_others(folder: Path, outputs: list[str]) -> None:
+    """Refuse a directory with requests of another recipe: they would be replaced by those of this one.
+
+    Args:
+        folder: The directory of the batch.
+        outputs: What the recipe writes, which tells recipes apart.
+
+    Raises:
+        ValueError: Requests of a recipe with other outputs wait in the directory.
+    """
+    try:
+        known = json.loads((folder / _OUTPUTS).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return
+    if known != outputs and any(file.stat().st_size for file in (folder / REQUESTS).glob(_REQUEST_FILES)):
+        others = ", ".join(map(str, known)) if isinstance(known, list) else "another output"
+        raise ValueError(
+            f"{folder}: requests of the recipe that writes {others} wait here, and would be replaced; give each recipe "
+            f"its own directory, or remove {folder / _OUTPUTS}"
+        )
+
+
+def gathered(folder: Path, outputs: list[str]) -> int:
+    """Put the requests of all processes into files that the Batch API accepts; returns their number.
+
+    Args:
+        folder: The directory of the batch.
+        outputs: What the recipe writes.
+    """
     target = folder / REQUESTS
     target.mkdir(parents=True, exist_ok=True)
-    for old in target.glob("requests-*.jsonl"):
+    (folder / _OUTPUTS).write_text(json.dumps(outputs))
+    for old in target.glob(_REQUEST_FILES):
         old.unlink()
     seen: set[bytes] = set()
     file: BinaryIO | None = None

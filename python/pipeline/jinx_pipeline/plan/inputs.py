@@ -186,6 +186,18 @@ def content_of(path: str) -> dict[str, Any]:
     return {"format": "converted", "source": _fingerprint(path)}
 
 
+def mark_of(path: str) -> str:
+    """A digest of a source that differs for another file, and after a change; no sample is read for it.
+
+    Returns:
+        Hex digits; nothing for a source that does not exist or cannot be read.
+    """
+    try:
+        return _fingerprint(path) if needs_conversion(path) else _described(path).content
+    except (JinxError, OSError, ValueError):
+        return ""
+
+
 def needs_conversion(path: str) -> bool:
     """Whether a source must be converted before it is read, because it is not JINX, a saved view or MDS.
 

@@ -19,6 +19,9 @@ from jinx_pipeline.report.page import run_page
 from jinx_pipeline.report.run_result import RunResult
 from jinx_pipeline.run import Run
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.service.errors import ServiceError
+from jinx_pipeline.service.job_files import JobFiles
+from jinx_pipeline.service.plans import refuse_changed
 from jinx_pipeline.trial import run_trial, without_places
 
 _EXPECTED = (JinxError, OSError, RecipeError, ImportError, StoppedError, RuntimeError, ValueError, TypeError, KeyError)
@@ -52,6 +55,9 @@ def _job(directory: Path) -> int:
     publish_text(directory / "pid", str(os.getpid()))
     _log("started")
     try:
+        job = JobFiles(directory)
+        if not job.work_dir.exists():  # from then on, the run itself refuses other inputs
+            refuse_changed(job.order.inputs)
         recipe = read_recipe(directory / "recipe.json")
         run = Run(recipe, progress="plain")
         result = run()
@@ -62,7 +68,7 @@ def _job(directory: Path) -> int:
     except KeyboardInterrupt:
         _log("stopped")
         return 130
-    except _EXPECTED as error:
+    except (*_EXPECTED, ServiceError) as error:
         _log("failed", [_message(error)])
         end = {"ok": False, "error": _message(error)}
     publish_text(directory / "exit.json", json.dumps(end))

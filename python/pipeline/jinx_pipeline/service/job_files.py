@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ class JobOrder:
         reads: What it reads, by the client's names.
         writes: What it writes, by the client's names.
         outputs: The paths of the outputs.
+        inputs: The inputs of the plan, as they must be when the job starts first.
     """
 
     number: int
@@ -53,6 +54,7 @@ class JobOrder:
     reads: list[str]
     writes: list[str]
     outputs: list[str]
+    inputs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 class JobFiles:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from jinx_pipeline.service.children import signal_job, start_job
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.job_files import ENDED, MAX_STARTS, JobFiles, JobOrder
-from jinx_pipeline.service.plans import Plan
+from jinx_pipeline.service.plans import Plan, refuse_changed
 from jinx_pipeline.service.types import JobState
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 
@@ -97,7 +97,8 @@ class Jobs:
             key: A request with the same key as an earlier one gets its job.
 
         Raises:
-            ServiceError: The queue is full, or the key belongs to a job of another plan.
+            ServiceError: The queue is full, the key belongs to a job of another plan, or an input has changed since the
+                plan was made.
         """
         if key is not None and not _KEY.fullmatch(key):
             raise ServiceError(422, "bad_key", "an Idempotency-Key has 1 to 200 visible ASCII characters")
@@ -107,12 +108,13 @@ class Jobs:
                 raise ServiceError(409, "other_plan", f"the key belongs to {known.id}, a job of another plan")
             if known is not None:
                 return known, False
+            refuse_changed(plan.inputs)
             if sum(self.state(job) == "queued" for job in self._jobs.values()) >= self.limits.queued:
                 raise ServiceError(429, "queue_full", f"{self.limits.queued:,} jobs wait already", retry_seconds=30)
             number = 1 + max((job.order.number for job in self._jobs.values()), default=0)
             directory = self._directory / f"{number:06}-{secrets.token_hex(4)}"
             outputs = outputs_of(plan.data)
-            order = JobOrder(number, plan.id, time.time(), key, plan.reads, plan.writes, outputs)
+            order = JobOrder(number, plan.id, time.time(), key, plan.reads, plan.writes, outputs, plan.inputs)
             job = JobFiles.create(directory, order, self._with_limits(plan.data, directory / "work"))
             self._jobs[job.id] = job
         self._wake.set()

@@ -2,11 +2,13 @@
 
 import json
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from jinx_pipeline.plan.inputs import mark_of
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.resolve import without_code
 from jinx_pipeline.report.graph_picture import picture_of
@@ -29,7 +31,7 @@ class Plan:
     """A checked recipe.
 
     Attributes:
-        id: A digest of the recipe and of the places of its files.
+        id: A digest of the recipe, of the places of its files, and of its inputs.
         given: The recipe as the client gave it.
         data: The recipe with paths of this machine.
         reads: What it reads, by the client's names.
@@ -37,6 +39,7 @@ class Plan:
         operators: The names of its operators, in order.
         graph: A picture of it, SVG.
         dry_run: The result on a few samples; None if it was not tried.
+        inputs: By the client's names of the sources, their paths and their digests; see `mark_of`.
     """
 
     id: str
@@ -47,6 +50,21 @@ class Plan:
     operators: list[str]
     graph: str
     dry_run: dict[str, Any] | None
+    inputs: dict[str, list[str]]
+
+
+def refuse_changed(inputs: Mapping[str, list[str]]) -> None:
+    """Refuse inputs that are not those of a plan any more.
+
+    Args:
+        inputs: The `inputs` of the plan.
+
+    Raises:
+        ServiceError: A source was replaced, changed, removed or created since the plan was made.
+    """
+    for name, (path, mark) in inputs.items():
+        if mark_of(path) != mark:
+            raise ServiceError(409, "input_changed", f"{name} has changed since the plan was made; make the plan again")
 
 
 class Plans:
@@ -80,7 +98,10 @@ class Plans:
             checked = without_code(placed.recipe)
         except RecipeError as error:
             raise refused(error, self._roots) from None
-        text = json.dumps(placed.data, sort_keys=True)
+        # Before the dry run, so that a replacement during it is noticed.
+        paths = [source.path for source in placed.recipe.sources if source.query is None]
+        inputs = {self._roots.hidden(path): [path, mark_of(path)] for path in paths}
+        text = json.dumps([placed.data, inputs], sort_keys=True)
         plan_id = sha256(text.encode()).hexdigest()[:32]
         path = self._path(plan_id)
         if not path.exists() and sum(1 for _ in self._directory.iterdir()) >= _MAX_PLANS:
@@ -89,7 +110,7 @@ class Plans:
         operators = [step.operator.name for step in checked.steps]
         graph = document(picture_of(checked).with_text(self._roots.hidden))
         dry_run = self._dry_run(placed.data, samples) if samples else None
-        plan = Plan(plan_id, given, placed.data, placed.reads, placed.writes, operators, graph, dry_run)
+        plan = Plan(plan_id, given, placed.data, placed.reads, placed.writes, operators, graph, dry_run, inputs)
         publish_text(path, json.dumps(plan.__dict__))
         return plan
 
