@@ -1,12 +1,14 @@
 """Filters on texts: what they measure on texts of several scripts, and what they keep."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import jinx_pipeline as jp
+from jinx_pipeline.operators.api.parameters import ParameterError
 
 ENGLISH = "The cat sat on the mat, and the 2 dogs slept."
 CHINESE = "今天天气很好\uff0c我们去公园散步。"
@@ -126,3 +128,14 @@ def test_any_text_has_finite_statistics(text):
 def test_a_huge_text():
     for name in FILTERS:
         assert len(jp.create(name)([{"text": "word. " * 200_000}], drop=False)) == 1
+
+
+@pytest.mark.parametrize(
+    ("operator", "parameter"), [("flagged_words_filter", "flagged_words"), ("stopwords_filter", "stopwords")]
+)
+def test_a_listed_word_that_is_never_found_is_refused(operator, parameter):
+    for word in ("c++", "f00d 1", "two words", "42"):
+        with pytest.raises(ParameterError, match=f"{operator}: {re.escape(repr(word))} is never found"):
+            jp.create(operator, **{parameter: ["fine", word]})
+    jp.create(operator, **{parameter: ["Fine", "it's", "x-ray", "東京"]})
+    jp.create(operator, **{parameter: ["two words"], "use_words_aug": True, "words_aug_join_char": " "})

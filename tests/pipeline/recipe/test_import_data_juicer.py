@@ -40,6 +40,9 @@ def test_a_recipe_of_data_juicer():
 def test_a_mixture_keeps_its_weights():
     made = imported({"dataset_path": "0.3 a.jsonl 0.7 b.jsonl", "process": []}, "mine")
     assert made.recipe["dataset"]["sources"] == [{"path": "a.jsonl", "weight": 0.3}, {"path": "b.jsonl", "weight": 0.7}]
+    assert any("Data-Juicer ignores them without max_sample_num" in remark for remark in made.remarks)
+    equal = imported({"dataset_path": "0.5 a.jsonl 0.5 b.jsonl", "process": []}, "mine")
+    assert not equal.remarks
 
 
 def test_a_pipeline_of_mldataforge():
@@ -196,7 +199,9 @@ def test_what_changes_the_result_is_remarked_where_it_differs_from_the_default()
 def test_members_of_sources_are_remarked():
     configs = [{"type": "local", "path": "a.jsonl", "weight": 0.5, "split": "train"}, {"path": "b.jsonl"}]
     made = imported({"dataset": {"max_sample_num": 10, "configs": configs}, "process": []}, "r")
-    assert made.remarks == ["dataset.configs[0].split: not taken over", "dataset.max_sample_num: not taken over"]
+    not_taken = ["dataset.configs[0].split: not taken over", "dataset.max_sample_num: not taken over"]
+    assert [remark for remark in made.remarks if "weights" not in remark] == not_taken
+    assert len(made.remarks) == 3
 
 
 def test_several_operators_in_one_entry():

@@ -266,6 +266,14 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
     return converted
 
 
+def _remark_weights(sources: list[dict[str, Any]], converted: Imported) -> None:
+    if len({source.get("weight", 1.0) for source in sources}) > 1:
+        converted.remarks.append(
+            "dataset: weights limit the samples of a source relative to those of the largest weight; Data-Juicer "
+            "ignores them without max_sample_num: remove them to take all samples"
+        )
+
+
 def _remark_not_taken(names: Iterable[str], converted: Imported, where: str = "") -> None:
     converted.remarks += [f"{where}{name}: not taken over" for name in names]
 
@@ -310,6 +318,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], conve
             _remark_not_taken(unknown, converted, f"dataset.configs[{number}].")
             sources.append(source)
         dataset["sources"] = sources
+        _remark_weights(sources, converted)
         _remark_not_taken([name for name in data["dataset"] if name != "configs"], converted, "dataset.")
         return
     text = str(data.get("dataset_path") or "").strip()
@@ -322,6 +331,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], conve
         sources = []
     if sources:
         dataset["sources"] = sources
+        _remark_weights(sources, converted)
         return
     dataset["path"] = text or "TODO.jinx"
     if not text:

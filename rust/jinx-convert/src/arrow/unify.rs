@@ -1,7 +1,9 @@
 //! One schema for the rows of many files: columns that only some files have become nullable, and types are widened if
 //! no value changes.
 
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_schema::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, Fields, Schema, TimeUnit,
+};
 use jinx_core::error::{Error, Result};
 use std::sync::Arc;
 
@@ -46,7 +48,7 @@ fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
 
 /// The type that can represent all values of both unchanged.
 fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
-    use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct};
+    use DataType::{Decimal128, Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct, Timestamp};
     Ok(match (left, right) {
         _ if left == right => left.clone(),
         (Null, kind) | (kind, Null) => kind.clone(),
@@ -60,10 +62,34 @@ fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
         (FixedSizeList(a, _) | List(a), FixedSizeList(b, _) | List(b)) => List(element(a, b)?),
         (Map(a, sorted), Map(b, _)) => Map(element(a, b)?, *sorted),
         (Struct(a), Struct(b)) => Struct(members(a, b)?),
+        (Timestamp(a, zone), Timestamp(b, other)) if zone == other => Timestamp(finer(*a, *b), zone.clone()),
+        (Decimal128(precision, scale), Decimal128(other, other_scale)) => {
+            decimal(*precision, *scale, *other, *other_scale)
+        }
         _ => ladder(left, right).ok_or_else(|| {
             Error::mismatch(format!("the column is {right} here, and {left} in the files before it"))
         })?,
     })
+}
+
+/// The unit of which both are multiples.
+fn finer(left: TimeUnit, right: TimeUnit) -> TimeUnit {
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    [Nanosecond, Microsecond, Millisecond]
+        .into_iter()
+        .find(|unit| [left, right].contains(unit))
+        .unwrap_or(Second)
+}
+
+/// The decimals with the most digits on each side of the point.
+fn decimal(precision: u8, scale: i8, other: u8, other_scale: i8) -> DataType {
+    let whole = (i16::from(precision) - i16::from(scale)).max(i16::from(other) - i16::from(other_scale));
+    let scale = scale.max(other_scale);
+    let digits = u8::try_from(whole + i16::from(scale)).unwrap_or(DECIMAL256_MAX_PRECISION);
+    match digits {
+        ..=DECIMAL128_MAX_PRECISION => DataType::Decimal128(digits, scale),
+        _ => DataType::Decimal256(digits.min(DECIMAL256_MAX_PRECISION), scale),
+    }
 }
 
 /// The later of two types in a list where each type can represent all values of the types before it.

@@ -39,7 +39,7 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
             of a tokenizer (`sentencepiece`).
         window_size: Tokens of a shingle.
         lowercase: Whether case is ignored.
-        ignore_pattern: A regular expression for parts of texts to ignore.
+        ignore_pattern: A regular expression for parts of texts to ignore; a dot also matches line ends.
         num_permutations: Elements of a signature; more elements estimate the similarity better and take longer.
         jaccard_threshold: The minimum similarity of texts to find, from 0 to 1.
         num_bands: The number of bands; with `num_rows_per_band` it replaces the best choice for the threshold.

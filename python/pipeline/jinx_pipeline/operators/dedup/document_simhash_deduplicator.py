@@ -36,7 +36,7 @@ class DocumentSimhashDeduplicator(NearHashDeduplicator):
         tokenization: Split tokens at white space, or at white space and punctuation, or use characters.
         window_size: Tokens of a shingle.
         lowercase: Whether case is ignored.
-        ignore_pattern: A regular expression for parts of texts to ignore.
+        ignore_pattern: A regular expression for parts of texts to ignore; a dot also matches line ends.
     """
 
     tokenization: Literal["space", "punctuation", "character"] = "space"

@@ -13,7 +13,7 @@ class MatchReplacer(TextMapper):
     """Replaces the matches of a kernel in texts, or of a user's pattern.
 
     Attributes:
-        pattern: A regular expression for other matches to replace.
+        pattern: A regular expression for other matches to replace; a dot also matches line ends.
         repl: The replacement.
     """
 

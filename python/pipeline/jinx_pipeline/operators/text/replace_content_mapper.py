@@ -14,7 +14,7 @@ class ReplaceContentMapper(TextMapper):
     r"""Replaces the matches of one or several regular expressions in texts, one after another.
 
     The number of matching steps for a text is limited, so that no pattern runs forever: a text that exceeds the limit
-    is a bad row.
+    is a bad row. As in Data-Juicer, a dot also matches line ends: write `[^\n]` for one that does not.
 
         create("replace_content_mapper", pattern="[0-9]+", repl="0")([{"text": "in 1999"}])  # [{"text": "in 0"}]
 

@@ -33,7 +33,8 @@ class TextChunkMapper(Splitter):
 
     Attributes:
         max_len: The largest length of a chunk, in tokens or code points.
-        split_pattern: A regular expression for separators between chunks, which are removed.
+        split_pattern: A regular expression for separators between chunks, which are removed; a dot also matches
+            line ends.
         overlap_len: How much of a chunk that was cut at its largest length the next chunk repeats.
         tokenizer: The path of a `tokenizer.json` or of its directory; without one, lengths are in code points.
     """

@@ -13,7 +13,8 @@ from jinx_pipeline.operators.api.registry import register
 class WordsNumFilter(Filter):
     """Keeps texts whose number of words lies in a range.
 
-    A word is text between white space with at least one letter: numbers and punctuation alone are not words.
+    A word is text between white space with at least one letter, without the characters at its ends that are no letters:
+    numbers and punctuation alone are not words, and the word in `(item7)` is `item`.
 
         create("words_num_filter", min_num=2)([{"text": "two words"}, {"text": "1 word"}])  # [{"text": "two words"}]
 
