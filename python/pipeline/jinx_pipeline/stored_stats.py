@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import jinx
+from jinx.errors import JinxError
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.recipe.errors import Place, RecipeError
@@ -16,30 +18,48 @@ from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.run_plan import other_remedy
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.store.mirror import exists, fetched, mirrored
 
 
 def measurable(recipe: Recipe, out: str) -> Recipe:
     """The recipe for measuring: the steps up to the first operator that makes new samples or looks at all samples.
 
-    Nothing is dropped. The output is a view of the input with statistics, without the changes of mappers.
+    Nothing is dropped. The output is a view of the input with statistics, without the changes of mappers. It replaces
+    an earlier output of `measure`, but no other file.
     """
     if recipe.has_branches:
         raise RecipeError([(Place(recipe.file), "only a list of operators can be measured, not nodes and flows")])
     steps = measured_steps(recipe.steps)
     refuse_other_name(out, "view")
-    export = Export(out, "view", keep_stats=True, overwrite=True)
+    export = Export(out, "view", keep_stats=True, overwrite=is_measured(out))
     return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
 
 
 def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool = False) -> RunResult:
-    """Measure the input of a recipe; the output can be used by `from_stats`."""
+    """Measure the input of a recipe; the output can be used by `from_stats`.
+
+    Raises:
+        FileExistsError: The output exists, and `measure` did not write it.
+    """
     measuring = measurable(resolve(recipe), out)
-    with other_remedy("measure again with restart=True (--restart)"):
-        result = Run(measuring, progress=progress, restart=restart)()
-    facts = {"statistics": reusable(measuring), "input": _input_of(recipe)}
+    try:
+        with other_remedy("measure again with restart=True (--restart)"):
+            result = Run(measuring, progress=progress, restart=restart)()
+    except FileExistsError:
+        problem = f"{out} exists, and is no output of analyze; remove it, or choose another name"
+        raise FileExistsError(problem) from None
+    facts = {"output": _content_of(out), "statistics": reusable(measuring), "input": _input_of(recipe)}
     publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
+
+
+def is_measured(path: str) -> bool:
+    """Whether a file is as `measure` wrote it."""
+    try:
+        return _facts_of(path)["output"] == _content_of(path)
+    except (OSError, JinxError, ValueError, LookupError, TypeError):
+        return False
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
@@ -56,14 +76,18 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
 
     Raises:
         FileNotFoundError: The path was not written by `measure`.
-        ValueError: The statistics are of another input.
+        ValueError: The statistics are of another input, or the file was replaced since.
     """
-    facts_path = _facts_path(path)
     if not exists(mirrored(path)):
         raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
-    if not exists(facts_path):
+    if not exists(_facts_path(path)):
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
-    facts = json.loads(fetched(facts_path).read_text("utf-8"))
+    facts = _facts_of(path)
+    if facts.get("output") != _content_of(path):
+        raise ValueError(
+            f"{path} was replaced since its statistics were measured; make it again with: jinx-pipeline analyze RECIPE "
+            "--out ANOTHER"
+        )
     if facts.get("input") != _input_of(recipe):
         names = ", ".join(source.path for source in recipe.sources)
         raise ValueError(
@@ -81,6 +105,14 @@ def _input_of(recipe: Recipe) -> dict[str, Any]:
     chosen = any(source.max_samples is not None for source in recipe.sources) or len(mixed) > 1
     facts = {"sources": mixed, "seed": recipe.options.seed if chosen else None, "roles": asdict(recipe.roles)}
     return json.loads(json.dumps(facts))
+
+
+def _content_of(out: str) -> str:
+    return content_digest(jinx.open(out))
+
+
+def _facts_of(out: str) -> dict[str, Any]:
+    return json.loads(fetched(_facts_path(out)).read_text("utf-8"))
 
 
 def _facts_path(out: str) -> Path:

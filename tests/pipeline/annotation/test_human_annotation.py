@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.operators.api.annotation import Form, HumanAnswer
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.human.human_annotation_mapper import have_agreed, most_common
+from jinx_pipeline.recipe.read import recipe_of
+from jinx_pipeline.trial import run_trial
 
 QUESTION = {"question": "Is it good?", "choices": ["good", "bad"]}
 
@@ -187,6 +190,18 @@ def test_the_most_common_answer() -> None:
 def test_wrong_parameters_are_refused(name: str, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         jp.create(name, **parameters)
+
+
+def test_a_trial_asks_no_one(data: Path, tmp_path: Path) -> None:
+    # Nobody listens there: a trial that asked would fail.
+    nowhere = {"label_studio": "http://127.0.0.1:9", "webhook": "http://127.0.0.1:9/hook"}
+    step = {"human_annotation_mapper": {**QUESTION, **nowhere}}
+    recipe = {"dataset": str(data), "process": [step], "export": str(tmp_path / "out.jinx"), "workers": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run_trial(recipe_of(recipe), 5, 1)
+    assert result.rows_out == 5
+    assert not result.bad_rows
 
 
 def test_outside_a_run_no_one_can_be_asked() -> None:

@@ -238,6 +238,29 @@ def test_statistics_of_another_input_are_refused(folder, capsys):
     assert run(["run", path, "--from-stats", "stats.jinx", "--in", str(folder / "in.jinx")]) == 0
 
 
+def test_an_analysis_replaces_an_earlier_one_and_nothing_else(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
+    write_input(folder / "mine.jinx", 20)
+    (folder / "notes.jinx").write_text("of mine")
+    for name in ("mine.jinx", "notes.jinx"):
+        before = (folder / name).read_bytes()
+        assert run(["analyze", path, "--out", name]) == 2
+        assert f"{name} exists, and is no output of analyze" in capsys.readouterr().err
+        assert (folder / name).read_bytes() == before
+    assert run(["analyze", path]) == 0
+    assert run(["analyze", recipe(folder, [{"words_num_filter": {"min_num": 2}}]), "--restart"]) == 0
+    assert run(["run", path, "--from-stats", "stats.jinx"]) == 0
+    # What stands there now is not what was measured, though it has the columns.
+    jinx.open("stats.jinx")[::-1].save("reversed.jinx")
+    (folder / "reversed.jinx").replace(folder / "stats.jinx")
+    before = (folder / "stats.jinx").read_bytes()
+    capsys.readouterr()
+    assert run(["run", path, "--from-stats", "stats.jinx", "--restart", "--overwrite"]) == 2
+    assert "stats.jinx was replaced since its statistics were measured" in capsys.readouterr().err
+    assert run(["analyze", path, "--restart"]) == 2
+    assert (folder / "stats.jinx").read_bytes() == before
+
+
 def test_dialogs_are_never_converted_onto_their_input(folder, capsys):
     line = '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
     (folder / "m.jsonl").write_text(line)

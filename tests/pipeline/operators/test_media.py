@@ -22,9 +22,10 @@ IMAGES = [{"images": [png(100, 50), png(10, 100)]}, {"images": [png(20, 20)]}, {
 @pytest.mark.parametrize(
     ("parameters", "kept"),
     [
-        ({"min_width": 20}, [0, 1]),
+        # The sample without images stays.
+        ({"min_width": 20}, [0, 1, 2]),
         ({"min_width": 50, "any_or_all": "all"}, [2]),
-        ({"min_width": 50, "min_height": 100}, []),
+        ({"min_width": 50, "min_height": 100}, [2]),
         ({"max_width": 100, "any_or_all": "all"}, [0, 1, 2]),
     ],
 )

@@ -90,6 +90,8 @@ def test_a_recipe_with_mistakes_is_refused_with_their_places(serve):
     [
         ({"python_file_mapper": {"file_path": "data/in.jinx"}}, "runs code"),
         ({"download_file_mapper": {"download_field": "url", "save_field": "x"}}, "connects to servers"),
+        ({"human_annotation_mapper": {"question": "?", "choices": ["a", "b"]}}, "connects to servers"),
+        ({"human_preference_annotation_mapper": {"webhook": "http://127.0.0.1:9"}}, "connects to servers"),
         ({"image_blur_mapper": {"save_dir": "/tmp/x"}}, "writes files"),
         ({"stopwords_filter": {"stopwords_dir": "/etc"}}, "begins with the name of a root"),
         ({"decontaminate_deduplicator": {"evaluation_paths": ["data/../../etc/passwd"]}}, "not a path"),
@@ -111,6 +113,14 @@ def test_an_operator_is_there_once_it_is_allowed(serve, tmp_path):
     client = serve(allow=("python_file_mapper",))
     (tmp_path / "data" / "mine.py").write_text("def process_single(sample):\n    return sample\n")
     client.plan(recipe("x.jinx", {"python_file_mapper": {"file_path": "data/mine.py"}}))
+
+
+def test_a_client_names_no_variable_of_the_service(serve):
+    client = serve(allow=("human_preference_annotation_mapper",))
+    step = {"human_preference_annotation_mapper": {"webhook": "env:SECRET"}}
+    status, answer = client.ask("POST", "/plans", {"recipe": recipe("x.jinx", step), "samples": 0})
+    assert status == 422
+    assert answer["problems"][0]["message"].startswith("webhook names a URL here")
 
 
 @pytest.mark.parametrize("option", ["answers", "batch", "collect", "key_variable"])

@@ -13,7 +13,7 @@ import jinx
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.run import Run
 from jinx_pipeline.sandbox.spec import CONTROLS, Spec, Variant, with_value
-from jinx_pipeline.stored_stats import from_stats, measure
+from jinx_pipeline.stored_stats import from_stats, is_measured, measure
 
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Recipe
@@ -98,7 +98,7 @@ class Contestants:
             return None
         recipe: Recipe = self._spec.recipe(variant.process, self._directory / "x.jinx")
         path = self._directory / f"stats-{self._digest_of(recipe)}.jinx"
-        if not path.exists():
+        if not is_measured(str(path)):
             self._say(f"{variant.name}: measuring its statistics")
             measure(recipe, str(path))
         return path

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from jinx_pipeline.catalog.trust import file_parameters, why_trusted
+from jinx_pipeline.operators.api.annotation import ENVIRONMENT
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Recipe, SourceSpec, Step
@@ -254,6 +255,8 @@ def _problems_of_step(step: Step, roots: Roots, allowed: Collection[str]) -> Pro
         problems.append((step.place.path, f"{operator.name} {_NOT_PUBLIC.format(why=why, name=operator.name)}"))
     for option in sorted(_REFUSED_OF_MODELS.intersection(operator.parameters.get("model_params") or ())):
         problems.append((step.place.path, f"model_params.{option} cannot be set here; the service sets it"))
+    if str(operator.parameters.get("webhook")).startswith(ENVIRONMENT):
+        problems.append((step.place.path, "webhook names a URL here, and no variable of the service"))
     for file in operator.needed_files:
         if _is_given(operator, file.parameter) and not roots.holds(file.path):
             problems.append((step.place.path, f"{file.parameter} lies outside of the roots"))

@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_SAMPLES: usize = 1024;
+/// Padding is read in pieces of this size.
+const PADDING_BYTES: usize = 64 << 10;
 /// The maximum number of chunks that wait for a worker.
 const CHUNKS_AHEAD: usize = 2;
 struct Sample {
@@ -122,14 +124,31 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
         Ok(Sent::All) if input.at_end() => {
             Err(Error::truncated("the tar ends without its end mark: the file is incomplete"))
         }
-        // Read on: the checksum of a compressed file follows the end mark.
-        Ok(Sent::All) => io::copy(&mut input, &mut io::sink()).map(drop).map_err(Error::from),
+        // Read on: the checksum of a compressed file follows the end mark, and so may another tar.
+        Ok(Sent::All) => only_padding(&mut input),
         // An error of the archive reader itself: the archive is incomplete or damaged.
         Err(error) if matches!(error.cause(), Cause::Io(_)) && error.errno().is_none() => {
             let cause = if input.at_end() { Cause::Truncated } else { Cause::Corrupt };
             Err(Error::new(cause, error.what()))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Fails if anything but zeros is left.
+fn only_padding(input: &mut Input) -> Result<()> {
+    let mut buffer = vec![0; PADDING_BYTES];
+    loop {
+        match input.read(&mut buffer)? {
+            0 => return Ok(()),
+            got if buffer.iter().take(got).all(|byte| *byte == 0) => {}
+            _ => {
+                return Err(Error::corrupt(
+                    "other bytes follow the end mark of the tar; tars that were joined with cat must be named one by \
+                     one",
+                ));
+            }
+        }
     }
 }
 

@@ -73,6 +73,18 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
+fn only_zeros_follow_the_end_mark() {
+    let first = tar_of(&[("0.txt", b"a")]);
+    let padded = [first.clone(), vec![0; 200_000]].concat();
+    assert_eq!(rows(padded).unwrap().len(), 1);
+    for (zeros, rest) in [(0, tar_of(&[("1.txt", b"b")])), (100_000, vec![1])] {
+        let error = rows([first.clone(), vec![0; zeros], rest].concat()).unwrap_err();
+        assert_eq!(error.cause(), Cause::Corrupt);
+        assert!(error.to_string().starts_with("a.tar: other bytes follow the end mark of the tar"));
+    }
+}
+
+#[test]
 fn damage_and_missing_ends_have_their_causes() {
     let cause = |tar: &[u8]| rows(tar.to_vec()).unwrap_err().cause();
     let whole = tar_of(&[("0.a", &[1; 600]), ("1.a", &[2; 600])]);

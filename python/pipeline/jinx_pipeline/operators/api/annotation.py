@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 AnswerKind = Literal["choices", "rating", "pair", "tags", "text"]
-_VARIABLE = "env:"
+ENVIRONMENT = "env:"
+"""Begins a webhook that is named by an environment variable."""
 _SCHEMES = ("http://", "https://")
 
 
@@ -76,6 +77,7 @@ class Annotation(Operator, Edits):
     """
 
     kind = "annotation"
+    trust = "connects to servers"
     may_probe = False
     overlap: Annotated[int, Range(1, 100)] = 1
     label_studio: str | None = None
@@ -85,7 +87,7 @@ class Annotation(Operator, Edits):
     def check(self) -> None:
         if self.label_studio is not None and not self.label_studio.startswith(_SCHEMES):
             raise ParameterError(self.name, "label_studio", "label_studio is the URL of a server")
-        if self.webhook is not None and not self.webhook.startswith((*_SCHEMES, _VARIABLE)):
+        if self.webhook is not None and not self.webhook.startswith((*_SCHEMES, ENVIRONMENT)):
             raise ParameterError(self.name, "webhook", "webhook is a URL or env:NAME")
 
     @property
@@ -112,9 +114,9 @@ class Annotation(Operator, Edits):
     @property
     def webhook_url(self) -> str | None:
         """The URL of the webhook; None if there is none."""
-        if self.webhook is None or not self.webhook.startswith(_VARIABLE):
+        if self.webhook is None or not self.webhook.startswith(ENVIRONMENT):
             return self.webhook
-        name = self.webhook.removeprefix(_VARIABLE)
+        name = self.webhook.removeprefix(ENVIRONMENT)
         if not os.environ.get(name):
             raise ParameterError(self.name, "webhook", f"the environment variable {name} is not set")
         return os.environ[name]

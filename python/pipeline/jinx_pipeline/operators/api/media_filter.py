@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ListFilter(Filter):
     """Keeps samples by statistics that are lists, such as one value for each medium.
 
-    A sample with empty lists passes `all` and not `any`, like an empty list in Python.
+    A sample with empty lists passes, as in Data-Juicer.
 
     Attributes:
         any_or_all: Whether at least one value of a sample must be within all bounds, or each of them.
@@ -35,7 +35,7 @@ class ListFilter(Filter):
 class MediaFilter(ListFilter):
     """Keeps samples by properties of their media; each statistic is a list with a value for each medium.
 
-    A sample without media passes `all` and not `any`, like an empty list in Python.
+    A sample without media passes, as in Data-Juicer.
 
     Attributes:
         any_or_all: Whether at least one medium of a sample must be within all bounds, or each of them.
@@ -60,7 +60,7 @@ class MediaFilter(ListFilter):
 def any_or_all_of(
     stats: Mapping[str, pa.Array], bounds: Mapping[str, tuple[float, float]], any_or_all: AnyOrAll
 ) -> "npt.NDArray[np.bool_]":
-    """A mask of the samples of which any medium, or all media, are within all bounds.
+    """A mask of the samples of which any medium, or all media, are within all bounds, and of those without media.
 
     Args:
         stats: Lists with a value for each medium.
@@ -75,4 +75,4 @@ def any_or_all_of(
     passed = np.concatenate([[0], np.cumsum(np.logical_and.reduce(masks))])
     stops = np.cumsum(lengths)
     counts = passed[stops] - passed[stops - lengths]
-    return counts > 0 if any_or_all == "any" else counts == lengths
+    return (counts > 0) | (lengths == 0) if any_or_all == "any" else counts == lengths

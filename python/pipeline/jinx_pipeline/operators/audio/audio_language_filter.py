@@ -63,7 +63,8 @@ class AudioLanguageFilter(Filter):
         spoken: list[list[str] | None] = stats["audio_language"].to_pylist()
         passes = any if self.any_or_all == "any" else all
         wanted = frozenset(self.languages)
-        return np.array([not wanted or passes(code in wanted for code in row or ()) for row in spoken], dtype=bool)
+        # As in all filters of media, a sample without any passes.
+        return np.array([not (wanted and row) or passes(code in wanted for code in row) for row in spoken], dtype=bool)
 
     def _sound(self, medium: Media, rate: int) -> Any:
         return mono_at(medium, self.name, rate)
