@@ -131,3 +131,8 @@ def test_loaders_say_what_they_lack(counted, dataset):
     right = PackedDataLoader(parts[0], {"max_length": 16}, **options)
     assert all(batch["num_label_tokens"] == batch["num_label_tokens_step"] for batch in right)
     assert right.stats().label_tokens == labels.sum()
+    # What a truncated sample has left is not in the column.
+    longest = max(len(text) for text in counted["text"])
+    with pytest.warns(UserWarning, match=r"the plan truncates \d+ samples, and num_label_tokens counts the labels"):
+        cut = PackedDataLoader(parts[0], {"max_length": longest - 1, "oversize": "truncate"}, **options)
+    assert all("num_label_tokens_step" not in batch for batch in cut)

@@ -1,5 +1,6 @@
 """`jinx.torch.PackedDataLoader`: packs as batches for training."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -76,7 +77,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
     - `sample_ids`: int64 of shape (samples,), the position in the dataset of the samples with sequence id 1, 2, ...
     - `images`, `image_sequence_ids`: a list in the order of the image tokens, and the sequence id of each.
     - `num_tokens`, `num_label_tokens`: of this batch. `num_label_tokens_step`: of all ranks and micro-steps of the
-      optimiser step, as planned, if the dataset has that column.
+      optimiser step, as planned, if the dataset has that column and the plan truncates no sample.
     - `attention_mask`, if it was requested.
 
     Divide the summed loss by `num_label_tokens_step`: then every token of a step has the same weight, and a filler
@@ -171,7 +172,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
-        self._labels = _labels_of(whole)
+        self._labels = _labels_of(whole, num_cut=len(epoch_plan.cut))
         self._tally = Tally()
         self.skipped: list[Exception] = []
         super().__init__(
@@ -288,8 +289,16 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return plan
 
 
-def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
+def _labels_of(dataset: Dataset, *, num_cut: int) -> npt.NDArray[np.int64] | None:
+    """The labels of each sample; None if that is not known, or not how many labels samples have after truncation."""
     if _LABELS not in dataset.column_names:
+        return None
+    if num_cut:
+        warnings.warn(
+            f"the plan truncates {num_cut:,} samples, and {_LABELS} counts the labels of whole ones: batches have no "
+            'num_label_tokens_step; plan with oversize="drop", or drop the column',
+            stacklevel=3,
+        )
         return None
     require_one_way_of_counting([dataset])
     counts = dataset.column(_LABELS)
