@@ -253,6 +253,7 @@ def test_a_file_with_a_log_is_read_where_nothing_can_be_written(data, monkeypatc
 
 WRONG = [
     ({"database": "postgresql://u:secret@h/d"}, "the URL has a password"),
+    ({"database": "host=h dbname=d password=p"}, "write the connection as a URL"),
     ({"database": "mysql://h/d"}, "a database is the path of a SQLite file"),
     ({"table": "a b"}, "is no name for a table or column"),
     ({"columns": {"id": "text"}}, "a type is one of str, int"),

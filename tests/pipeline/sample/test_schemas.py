@@ -124,6 +124,8 @@ WRONG = [
     ("wavcaps", {"id": "a", "caption": "<|__dj__eoc|>"}, "the caption holds the token"),
     ("msr_vtt", {"video_id": 3, "caption": "a"}, "video_id is a int"),
     ("internvid", {"YoutubeID": "a", "Caption": "b"}, "Start_timestamp is a NoneType"),
+    ("internvid", {**SAMPLES["internvid"], "YoutubeID": "v/a.mp4"}, "YoutubeID is 'v/a.mp4', a file"),
+    ("msr_vtt", {**SAMPLES["msr_vtt"], "video_id": "a.mp4"}, "video_id is 'a.mp4', a file"),
     ("youku_mplug", {"title": "a"}, "the sample has none of video_id:FILE, clip_name:FILE"),
     ("wavcaps", {"id": "a", "caption": "b", "text": "c"}, "the column 'text' is not part"),
 ]
@@ -142,6 +144,8 @@ def test_a_sample_without_the_schema_is_refused(schema, sample, message):
         ("wavcaps", {"text": "<__dj__audio> a", "audios": ["b"], "id": "c"}, "the audio is 'b', and id is 'c'"),
         ("msr_vtt", {"text": "<__dj__video> a", "videos": ["b.flv"]}, "the name ends in .mp4"),
         ("mmc4", {"text": "<__dj__image> a", "images": ["b"], "image_info": [{"matched_text_index": 1}]}, "not match"),
+        ("mmc4", {"text": "<__dj__video> a", "videos": ["a.mp4"]}, "the caption holds the token <__dj__video>"),
+        ("mmc4", {"text": "<__dj__audio> a", "audios": ["a.wav"]}, "the caption holds the token <__dj__audio>"),
     ],
 )
 def test_what_a_schema_cannot_hold_is_refused(target, sample, message):

@@ -1,6 +1,7 @@
 """Addresses of databases: a file for SQLite, a URL for PostgreSQL, or an environment variable that holds either."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -8,6 +9,8 @@ from urllib.parse import urlsplit
 
 _VARIABLE: Final = "env:"
 _SQLITE: Final = "sqlite:///"
+# Of libpq's other form of an address, which would be the name of a file.
+_KEYWORDS: Final = re.compile(r"(^|\s)(host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=")
 _POSTGRES: Final = ("postgresql://", "postgres://")
 
 
@@ -52,6 +55,8 @@ def _parsed(value: str, shown: str) -> Address:
     if value.startswith(_POSTGRES):
         return Address("postgresql", value)
     path = value.removeprefix(_SQLITE)
+    if path == value and _KEYWORDS.search(value):
+        raise ValueError(f"{shown}: write the connection as a URL: postgresql://user@host:port/name")
     if "://" in path or not Path(path).name:
         raise ValueError(f"{shown}: a database is the path of a SQLite file, or a URL that begins with postgresql://")
     return Address("sqlite", path)

@@ -61,7 +61,7 @@ def to_wavcaps(sample: dict[str, Any]) -> dict[str, Any]:
 
 def from_msr_vtt(sample: dict[str, Any]) -> dict[str, Any]:
     """MSR-VTT: a `caption` of the video `video_id`."""
-    video = f"{_text(sample, 'video_id')}.mp4"
+    video = _file_of_id(sample, "video_id")
     return _captioned(without(sample, "video_id", "caption"), _text(sample, "caption"), _VIDEO, videos=[video])
 
 
@@ -75,7 +75,7 @@ def from_internvid(sample: dict[str, Any]) -> dict[str, Any]:
     """InternVid: `Caption` of a part of the video `YoutubeID`; the timestamps pass through."""
     for name in ("Start_timestamp", "End_timestamp"):
         _text(sample, name)
-    video = f"{_text(sample, 'YoutubeID')}.mp4"
+    video = _file_of_id(sample, "YoutubeID")
     return _captioned(without(sample, "YoutubeID", "Caption"), _text(sample, "Caption"), _VIDEO, videos=[video])
 
 
@@ -135,6 +135,8 @@ def to_mmc4(sample: dict[str, Any]) -> dict[str, Any]:
     sentences = [chunk.removeprefix(_IMAGE * count) for chunk, count in zip(chunks, counts, strict=True)]
     if any(_ROLES.image_token in sentence for sentence in sentences):
         raise SchemaError(f"a token {_ROLES.image_token} is not at the beginning of its sentence, followed by a space")
+    for sentence in sentences:
+        _refuse_tokens(sentence)
     matched = [number for number, count in enumerate(counts) for _ in range(count)]
     infos = columns.pop("image_info", None) or [{"matched_text_index": number} for number in matched]
     places = sorted(range(len(infos)), key=lambda place: (_index(infos[place]), place))
@@ -191,6 +193,13 @@ def _first(sample: dict[str, Any], names: tuple[str, ...]) -> str:
         if name in sample:
             return name
     raise SchemaError(f"the sample has none of {', '.join(names)}")
+
+
+def _file_of_id(sample: dict[str, Any], name: str) -> str:
+    video = _text(sample, name)
+    if video.endswith(".mp4"):
+        raise SchemaError(f"{name} is {video!r}, a file; the schema has ids there: leave out .mp4")
+    return f"{video}.mp4"
 
 
 def _stem(video: str) -> str:
