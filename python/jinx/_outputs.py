@@ -49,11 +49,24 @@ def positions_name(out: str | os.PathLike[str]) -> str:
     """The name of a file of positions as a string.
 
     Raises:
-        ValueError: The name is empty, or is the name of a dataset or sidecar.
+        ValueError: The name is empty, or is that of a file of a dataset.
+    """
+    return other_file_name(out, "positions are a .npy, .json or text file")
+
+
+def other_file_name(out: str | os.PathLike[str], kind: str) -> str:
+    """The name of an output that is no dataset, as a string.
+
+    Args:
+        out: The output.
+        kind: What it is, for the message.
+
+    Raises:
+        ValueError: The name is empty, or is that of a file of a dataset.
     """
     name = _valid_name(out)
-    if name.lower().endswith((".jinx", ".binx")):
-        raise ValueError(f"{name}: positions are a .npy, .json or text file, and this is the name of a dataset's file")
+    if name.lower().endswith((".jinx", ".binx")) or PurePath(name).name == "jinx.json":
+        raise ValueError(f"{name}: {kind}, and this is the name of a dataset's file")
     return name
 
 

@@ -117,6 +117,22 @@ def test_the_command_plans(path, tmp_path, capsys):
     assert (tmp_path / "packs.png").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("option", ["--json", "--plot", "--save"])
+def test_the_command_replaces_no_other_file(path, tmp_path, capsys, option):
+    jinx.open(path)[::2].save(tmp_path / "view.jinx")
+    (tmp_path / "mine.txt").write_text("mine")
+    jinx.convert([{"a": 1}], tmp_path / "shards")
+    names = [str(path), "mine.txt", "view.jinx", "shards/jinx.json"]
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    for name in names:
+        words = ["pack", str(tmp_path / "view.jinx"), "--max-length", "1000", option, str(tmp_path / name)]
+        assert run(words) == 2, name
+        # Its input, and the base of it, are never replaced.
+        if name != "mine.txt" and not (option == "--save" and name == "shards/jinx.json"):
+            assert run([*words, "--overwrite"]) == 2, name
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+
+
 def test_the_command_compares(path, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, numbers = tmp_path / "packs.png", tmp_path / "packs.json"

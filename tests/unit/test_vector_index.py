@@ -216,7 +216,7 @@ def test_what_is_refused(saved, base, vectors, tmp_path):
     for options in ({"metric": "hamming"}, {"recall": 0}, {"recall": 2}, {"lists": 0}, {"seed": -1}):
         with pytest.raises(ValueError, match=f"{next(iter(options))}"):
             view.make_vector_index("emb", tmp_path / "x.ivf", **options)
-    with pytest.raises(ValueError, match="also an input"):
+    with pytest.raises(ValueError, match="name of a dataset's file"):
         view.make_vector_index("emb", tmp_path / "v.jinx", overwrite=True)
     for options in ({"probes": 3}, {"probes": 0, "index": True}):
         with pytest.raises(ValueError, match="probes"):
@@ -228,6 +228,18 @@ def test_what_is_refused(saved, base, vectors, tmp_path):
     with pytest.raises(UnsupportedError, match="not an index of vectors"):
         view.nearest(vectors[0], "emb", index=tmp_path / "v.jinx")
     assert not (tmp_path / "x.ivf").exists()
+
+
+def test_an_index_replaces_no_file_of_a_dataset(saved, vectors, tmp_path):
+    jinx.convert(({"n": i, "b": bytes(200)} for i in range(COUNT)), tmp_path / "own.jinx", sidecar=True)
+    jinx.open(tmp_path / "own.jinx").with_columns({"emb": vectors.astype(np.float32)}).save(tmp_path / "view.jinx")
+    view, before = jinx.open(tmp_path / "view.jinx"), (tmp_path / "own.binx").read_bytes()
+    (tmp_path / "link").symlink_to(tmp_path / "own.jinx")
+    for name in ("own.jinx", "own.binx", "other.binx", "jinx.json", "link"):
+        with pytest.raises(ValueError, match="name of a dataset's file|also an input"):
+            view.make_vector_index("emb", tmp_path / name, overwrite=True)
+    assert (tmp_path / "own.binx").read_bytes() == before
+    assert [sample["b"] for sample in view[:3]] == [bytes(200)] * 3
 
 
 def test_an_interrupted_writer_leaves_the_old_index(made, vectors, tmp_path, monkeypatch):

@@ -33,7 +33,7 @@ _AT_LEAST_ONE = click.IntRange(min=1)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the order of the samples.")
 @click.option("--epoch", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the seed's orders.")
 @click.option("--save", type=PATH, help="Save the plan; jinx.PackPlan.load opens it.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing plan.")
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option("--compare", is_flag=True, help="Compare with padding, greedy packing and bin packing.")
 @click.option("--plot", type=PATH, help="Draw the packs, or with --compare all ways (.png, .svg or .pdf).")
 @click.option("--batch-size", type=_AT_LEAST_ONE, default=8, show_default=True, help="Of naive padding.")
@@ -47,13 +47,17 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
     Only the index of PATH is read. It must hold num_tokens, and num_images and num_patches for their budgets.
     """
     from jinx._open import open
-    from jinx._outputs import refuse_input
+    from jinx._outputs import other_file_name, refuse_existing, refuse_input
 
     json_path: str | None = options.pop("json_path")
-    for out in (save, plot, json_path):
-        if out is not None:
-            refuse_input(out, [path])
     dataset = open(path)
+    inputs = [path, *(file for root in dataset._root_files() for file in root.paths)]
+    for out in (save, plot, json_path):
+        if out is None or out == "-":
+            continue
+        refuse_input(out if out is save else other_file_name(out, "pictures and numbers are other files"), inputs)
+        if not overwrite:
+            refuse_existing(out)
     if not compare:
         options.pop("batch_size")
         _plan(dataset, options, save, plot, json_path, overwrite=overwrite)

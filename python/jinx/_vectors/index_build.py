@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinx._atomic_write import published
 from jinx._core import Reader
-from jinx._outputs import refuse_existing, refuse_input, writable_name
+from jinx._outputs import other_file_name, refuse_existing, refuse_input
 from jinx._vectors.exact_search import LARGEST, search
 from jinx._vectors.index_file import Block, Facts, IndexFile, IndexWriter, Lists
 from jinx._vectors.index_search import IndexSearch
@@ -77,8 +77,8 @@ def make_vector_index(
         raise ValueError(f"seed is {seed}; it is at least 0")
     whole = dataset._derive(indices=None)
     vectors = Vectors.of(whole, name, only_typed=True)
-    out = default_path(dataset, name) if path is None else writable_name(os.fsdecode(path))
-    refuse_input(out, dataset._shard_paths)
+    out = default_path(dataset, name) if path is None else other_file_name(path, "an index is a file of its own")
+    refuse_input(out, [path for root in dataset._root_files() for path in root.paths] + dataset._shard_paths)
     if not overwrite:
         refuse_existing(out)
     with np.errstate(over="ignore", invalid="ignore"), published(out) as temporary:

@@ -38,6 +38,9 @@ def test_specified_numeric_field():
         ("lang == 'en' and n != 1", ["3"]),
         ("lang in ['fr', 'de'] or lang == None", [2.5, None]),
         ("not lang == 'en'", [2.5, None]),
+        # As in Data-Juicer, nothing is known about a missing value.
+        ("lang != 'en'", [2.5]),
+        ("1 != n", [2.5, "3"]),
         ("'b' in meta.tags", [1]),
         ("meta.tags != None and lang not in ('fr',)", [1, None]),
         ("-1 < -0.5 < 1 and True", [1, 2.5, "3", None]),

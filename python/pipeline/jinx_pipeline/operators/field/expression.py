@@ -20,6 +20,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.NotIn: lambda value, container: container is None or value not in container,
 }
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_EQUAL = (ast.Eq, ast.NotEq)
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
 
@@ -32,8 +33,8 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     """A condition, and the paths that it reads.
 
     Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`, also in chains), `and`, `or`, `not`, numbers,
-    strings, lists, `True`, `False`, `None`, and fields with dots. `<`, `<=`, `>` and `>=` are false if a value is
-    missing.
+    strings, lists, `True`, `False`, `None`, and fields with dots. `==`, `!=`, `<`, `<=`, `>` and `>=` are false if a value
+    is missing, as in Data-Juicer; only `== None` and `!= None` look for missing values.
 
     Returns:
         A function of the values by path, and the paths.
@@ -63,8 +64,10 @@ def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: 
             inner = _test(operand, paths, depth + 1)
             return lambda sample: not inner(sample)
         case ast.Compare(left=left, ops=ops, comparators=right):
-            sides = [_test(side, paths, depth + 1) for side in (left, *right)]
-            return lambda sample: _chain([side(sample) for side in sides], ops)
+            operands = (left, *right)
+            sides = [_test(side, paths, depth + 1) for side in operands]
+            asks_for_none = [isinstance(side, ast.Constant) and side.value is None for side in operands]
+            return lambda sample: _chain([side(sample) for side in sides], ops, asks_for_none)
         case ast.Name() | ast.Attribute():
             path = text_of(_steps(node))
             paths[path] = None
@@ -88,12 +91,15 @@ def _steps(node: ast.expr) -> tuple[str, ...]:
     raise ExpressionError(f"`{ast.unparse(node)}` is not a field; write names with dots")
 
 
-def _chain(values: list[Any], ops: list[ast.cmpop]) -> bool:
-    return all(_holds(op, left, right) for op, left, right in zip(ops, values[:-1], values[1:], strict=True))
+def _chain(values: list[Any], ops: list[ast.cmpop], asks_for_none: list[bool]) -> bool:
+    return all(
+        _holds(op, values[at], values[at + 1], asks_for_none=asks_for_none[at] or asks_for_none[at + 1])
+        for at, op in enumerate(ops)
+    )
 
 
-def _holds(op: ast.cmpop, left: Any, right: Any) -> bool:
-    if isinstance(op, _ORDER) and (left is None or right is None):
+def _holds(op: ast.cmpop, left: Any, right: Any, *, asks_for_none: bool) -> bool:
+    if (left is None or right is None) and (isinstance(op, _ORDER) or (isinstance(op, _EQUAL) and not asks_for_none)):
         return False
     try:
         return bool(_COMPARE[type(op)](left, right))

@@ -19,7 +19,8 @@ class GeneralFieldFilter(ConditionFilter):
     """Keeps samples for which a condition over their fields holds; an empty condition keeps all.
 
     The condition is written in Python's syntax with comparisons, `and`, `or`, `not`, constants, lists and fields with
-    dots. It is parsed, not run as code.
+    dots. It is parsed, not run as code. A comparison with a missing value is false, as in Data-Juicer; `== None` and
+    `!= None` look for missing values.
 
         create("general_field_filter", filter_condition="1 < n <= 3 and lang != 'fr'")([{"n": 2, "lang": "en"}])
         # [{"n": 2, "lang": "en"}]
