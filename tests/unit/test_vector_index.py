@@ -236,7 +236,7 @@ def test_an_index_replaces_no_file_of_a_dataset(saved, vectors, tmp_path):
     view, before = jinx.open(tmp_path / "view.jinx"), (tmp_path / "own.binx").read_bytes()
     (tmp_path / "link").symlink_to(tmp_path / "own.jinx")
     for name in ("own.jinx", "own.binx", "other.binx", "jinx.json", "link"):
-        with pytest.raises(ValueError, match="name of a dataset's file|also an input"):
+        with pytest.raises(ValueError, match=r"name of a dataset's file|also an input"):
             view.make_vector_index("emb", tmp_path / name, overwrite=True)
     assert (tmp_path / "own.binx").read_bytes() == before
     assert [sample["b"] for sample in view[:3]] == [bytes(200)] * 3

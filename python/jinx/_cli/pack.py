@@ -47,17 +47,10 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
     Only the index of PATH is read. It must hold num_tokens, and num_images and num_patches for their budgets.
     """
     from jinx._open import open
-    from jinx._outputs import other_file_name, refuse_existing, refuse_input
 
     json_path: str | None = options.pop("json_path")
     dataset = open(path)
-    inputs = [path, *(file for root in dataset._root_files() for file in root.paths)]
-    for out in (save, plot, json_path):
-        if out is None or out == "-":
-            continue
-        refuse_input(out if out is save else other_file_name(out, "pictures and numbers are other files"), inputs)
-        if not overwrite:
-            refuse_existing(out)
+    _check_outputs(dataset, save, plot, json_path, overwrite=overwrite)
     if not compare:
         options.pop("batch_size")
         _plan(dataset, options, save, plot, json_path, overwrite=overwrite)
@@ -78,6 +71,17 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
         comparison.save_json(json_path)
     for line in _table(comparison):
         click.echo(line)
+
+
+def _check_outputs(dataset: Any, save: str | None, plot: str | None, json_path: str | None, *, overwrite: bool) -> None:
+    from jinx._outputs import other_file_name, refuse_existing, refuse_input
+
+    others = [other_file_name(out, "pictures and numbers are other files") for out in (plot, json_path) if out]
+    outputs = [out for out in (save, *others) if out not in {None, "-"}]
+    for out in outputs:
+        refuse_input(out, [*dataset._shard_paths, *(file for root in dataset._root_files() for file in root.paths)])
+        if not overwrite:
+            refuse_existing(out)
 
 
 def _plan(

@@ -33,8 +33,8 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     """A condition, and the paths that it reads.
 
     Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`, also in chains), `and`, `or`, `not`, numbers,
-    strings, lists, `True`, `False`, `None`, and fields with dots. `==`, `!=`, `<`, `<=`, `>` and `>=` are false if a value
-    is missing, as in Data-Juicer; only `== None` and `!= None` look for missing values.
+    strings, lists, `True`, `False`, `None`, and fields with dots. `==`, `!=`, `<`, `<=`, `>` and `>=` are false if a
+    value is missing, as in Data-Juicer; only `== None` and `!= None` look for missing values.
 
     Returns:
         A function of the values by path, and the paths.
