@@ -120,7 +120,7 @@ class VideoHumanTracksExtractionMapper(Mapper):
         media = [medium for medium, _ in shown]
         found = objects_in(model, media, frames, ctx, min_score=self.conf, max_overlap=0.5)
         for (_, video), pictures in zip(shown, found, strict=True):
-            people = [[one.box for one in objects if one.label == _PERSON] for objects in pictures]
+            people = [[detected.box for detected in objects if detected.label == _PERSON] for objects in pictures]
             for track in video:
                 places = zip(track.frames, track.faces, strict=True)
                 track.bodies.extend(body_of(face, people[frame // self.detect_interval]) for frame, face in places)

@@ -72,9 +72,9 @@ class VideoWholeBodyPoseEstimationMapper(Mapper):
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("videos")]
-        every = [medium for media in samples for medium in media]
+        all_media = [medium for media in samples for medium in media]
         frames = frames_of(self.name, "uniform", self.frame_num)
-        found = iter(people_in(self.onnx_det_model, self.onnx_pose_model, every, frames, ctx, min_score=self.conf))
+        found = iter(people_in(self.onnx_det_model, self.onnx_pose_model, all_media, frames, ctx, min_score=self.conf))
         facts = [{self.tag_field_name: _tags([next(found) for _ in media])} for media in samples]
         return with_metadata(batch.samples(), facts)
 
