@@ -54,7 +54,9 @@ class Campaign:
             for peer in chosen:
                 if peer.name in missing and _takes_part(peer, case):
                     self._note(case, peer, 0, {"failed": f"not installed: {missing[peer.name]}"})
-            ready = [one for one in systems if _takes_part(one.peer, case) and self._ready(one, case, source)]
+            ready = [
+                system for system in systems if _takes_part(system.peer, case) and self._ready(system, case, source)
+            ]
             for number in range(repeat):
                 turn = number % len(ready) if ready else 0
                 for system in ready[turn:] + ready[:turn]:
@@ -195,9 +197,9 @@ class Campaign:
 
     def _describe(self, systems: list[System], sources: dict[str, data.Source]) -> None:
         versions = {
-            one.peer.name: environments.versions(one.python, one.peer.distributions)
-            for one in systems
-            if one.peer.distributions
+            system.peer.name: environments.versions(system.python, system.peer.distributions)
+            for system in systems
+            if system.peer.distributions
         }
         run = {
             "command": "python -m bench.run " + " ".join(sys.argv[1:]),

@@ -144,7 +144,7 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
 def clock() -> tuple[float, float, float]:
     """Wall seconds; user and system seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return time.perf_counter(), sum(one.ru_utime for one in used), sum(one.ru_stime for one in used)
+    return time.perf_counter(), sum(usage.ru_utime for usage in used), sum(usage.ru_stime for usage in used)
 
 
 def warm(path: Path) -> None:

@@ -79,9 +79,9 @@ def _paper(results: Results, directory: Path) -> dict[str, str]:
         field.set_yscale("log")
         field.set_xlabel("memory MB")
         field.set_ylabel("samples by user + system second")
-        for one in (axis, field):
-            one.set_title(paper.CASES[case])
-            one.spines[["top", "right"]].set_visible(False)
+        for plot in (axis, field):
+            plot.set_title(paper.CASES[case])
+            plot.spines[["top", "right"]].set_visible(False)
     _save(figure, directory / "paper-throughput.svg")
     _save(scatter, directory / "paper-memory.svg")
     return {

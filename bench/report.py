@@ -128,7 +128,7 @@ def _reading(results: Results, use: Use) -> str:
     last = list(cases)[-1]
     names = systems(results, compressed=use.compressed)
     lines = _head([*cases.values(), "memory MB"])
-    for system in sorted(speeds, key=lambda one: -(speeds[one][last] or 0)):
+    for system in sorted(speeds, key=lambda name: -(speeds[name][last] or 0)):
         cells: list[str] = []
         for case in cases:
             speed = speeds[system][case]
@@ -147,10 +147,10 @@ def _writing(results: Results, case: str) -> str:
         for system, name in systems(results, compressed=case.startswith("pixels")).items()
         if results.seconds(case, system, "wall")
     }
-    for system in sorted(names, key=lambda one: results.seconds(case, one, "wall") or 0):
+    for system in sorted(names, key=lambda name: results.seconds(case, name, "wall") or 0):
         cpu = results.seconds(case, system, "cpu") or 0
         figures = [(results.figure(case, system, key) or 0) / 1e6 for key in ("private_peak", "bytes", "bytes_peak")]
-        cells = [_si(_speed(results, case, system) or 0), _digits(cpu * 1e6), *(f"{one:,.0f}" for one in figures)]
+        cells = [_si(_speed(results, case, system) or 0), _digits(cpu * 1e6), *(f"{figure:,.0f}" for figure in figures)]
         lines.append(_line([names[system], *cells]))
     return "\n".join(lines)
 
@@ -160,7 +160,7 @@ def _opening(results: Results) -> str:
     lines += _head(["first sample in a new process, ms", "open alone, ms"])
     names = systems(results)
     times = {system: [results.seconds(case, system, "wall") for case in ("start", "open")] for system in names}
-    for system in sorted(times, key=lambda one: times[one][0] or float("inf")):
+    for system in sorted(times, key=lambda name: times[name][0] or float("inf")):
         if any(times[system]):
             cells = ["-" if seconds is None else _digits(seconds * 1e3) for seconds in times[system]]
             lines.append(_line([names[system], *cells]))
@@ -169,22 +169,22 @@ def _opening(results: Results) -> str:
 
 def _targets(results: Results) -> str:
     judged = outcomes(results)
-    reached = [one for one in judged if one.met]
+    reached = [outcome for outcome in judged if outcome.met]
     text = (
         f"JINX reaches {len(reached)} of its {len(judged)} targets. Ratios are medians over rounds; CPU time unless the"
         " target says wall. [Where the time goes](pieces.md) explains the ones it misses."
     )
     groups = {
-        "Missed": [one for one in judged if one.met is False],
+        "Missed": [outcome for outcome in judged if outcome.met is False],
         "Reached": reached,
-        "Not measured": [one for one in judged if one.met is None],
+        "Not measured": [outcome for outcome in judged if outcome.met is None],
     }
     return "\n\n".join([text, *(f"### {title}\n\n{_outcomes(group)}" for title, group in groups.items() if group)])
 
 
 def _outcomes(group: list[Outcome]) -> str:
     lines = ["| operation | target | result |", "|---|---|---|"]
-    return "\n".join([*lines, *(_line([one.operation, one.target, one.result]) for one in group)])
+    return "\n".join([*lines, *(_line([outcome.operation, outcome.target, outcome.result]) for outcome in group)])
 
 
 def _limits(results: Results) -> str:

@@ -35,23 +35,23 @@ class Results:
 
     def seconds(self, case: str, peer: str, basis: str) -> float | None:
         """Median seconds a sample."""
-        each = [record[basis] / record["samples"] for record in self.of(case, peer) if record["samples"]]
-        return statistics.median(each) if each else None
+        values = [record[basis] / record["samples"] for record in self.of(case, peer) if record["samples"]]
+        return statistics.median(values) if values else None
 
     def figure(self, case: str, peer: str, name: str) -> float | None:
         """The median of a figure that is given as it is, such as bytes."""
-        each = [record[name] for record in self.of(case, peer) if name in record]
-        return statistics.median(each) if each else None
+        values = [record[name] for record in self.of(case, peer) if name in record]
+        return statistics.median(values) if values else None
 
     def ratio(self, case: str, peer: str, against: str, basis: str) -> float | None:
         """How many times as fast as another system: the median over the rounds."""
         other = {r["round"]: r[basis] / r["samples"] for r in self.of(case, against) if r["samples"]}
-        each = [
+        values = [
             other[r["round"]] * r["samples"] / r[basis]
             for r in self.of(case, peer)
             if r["round"] in other and r["samples"] and r[basis]
         ]
-        return statistics.median(each) if each else None
+        return statistics.median(values) if values else None
 
     def capped(self, case: str, peer: str) -> bool:
         """Whether the time ran out in any round."""

@@ -73,10 +73,14 @@ def _chosen(wanted: str | None, known: list[str]) -> list[str]:
     chosen: list[str] = []
     for word in wanted.split(","):
         name = word.strip()
-        found = [one for one in known if one == name or (name.endswith("*") and one.startswith(name[:-1]))]
+        found = [
+            candidate
+            for candidate in known
+            if candidate == name or (name.endswith("*") and candidate.startswith(name[:-1]))
+        ]
         if not found:
             sys.exit(f"bench: no {name!r}; --list names all")
-        chosen += [one for one in found if one not in chosen]
+        chosen += [candidate for candidate in found if candidate not in chosen]
     return chosen
 
 

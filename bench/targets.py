@@ -28,8 +28,8 @@ def outcomes(results: Results) -> list[Outcome]:
     found = []
     for target in json.loads(PATH.read_text()):
         checked = [_check(results, check) for check in target["checks"]]
-        met = None if any(one[1] is None for one in checked) else all(one[1] for one in checked)
-        found.append(Outcome(target["operation"], target["target"], "; ".join(one[0] for one in checked), met))
+        met = None if any(verdict[1] is None for verdict in checked) else all(verdict[1] for verdict in checked)
+        found.append(Outcome(target["operation"], target["target"], "; ".join(verdict[0] for verdict in checked), met))
     return found
 
 

@@ -109,15 +109,15 @@ def main() -> None:
     share = max(1, arguments.seconds // len(targets))
     with ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = list(pool.map(lambda name: fuzz(programs / name, corpora / name, share), targets))
-    for one in outcomes:
+    for outcome in outcomes:
         end = (
             "nothing found"
-            if one.code == 0
-            else f"FOUND SOMETHING: see {one.log} and {FUZZ / 'artifacts' / one.target}"
+            if outcome.code == 0
+            else f"FOUND SOMETHING: see {outcome.log} and {FUZZ / 'artifacts' / outcome.target}"
         )
-        print(f"{one.target:20} {one.runs:12,} runs of {share} s, {one.covered:6,} edges: {end}")
-    print(f"{sum(one.runs for one in outcomes):,} runs in all")
-    if any(one.code for one in outcomes):
+        print(f"{outcome.target:20} {outcome.runs:12,} runs of {share} s, {outcome.covered:6,} edges: {end}")
+    print(f"{sum(outcome.runs for outcome in outcomes):,} runs in all")
+    if any(outcome.code for outcome in outcomes):
         sys.exit(1)
 
 

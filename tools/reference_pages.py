@@ -137,9 +137,13 @@ def operators() -> str:
         "",
         "| operator | modality | does |",
         "|---|---|---|",
-        *(f"| [`{one['name']}`](#{one['name']}) | {one['modality']} | {one['summary'].rstrip('.')} |" for one in facts),
+        *(
+            f"| [`{operator['name']}`](#{operator['name']}) | {operator['modality']} "
+            f"| {operator['summary'].rstrip('.')} |"
+            for operator in facts
+        ),
     ]
-    return "\n".join([*lines, *(line for one in facts for line in _operator(one))]) + "\n"
+    return "\n".join([*lines, *(line for operator in facts for line in _operator(operator))]) + "\n"
 
 
 def _operator(facts: dict[str, Any]) -> list[str]:
@@ -157,19 +161,18 @@ def _operator(facts: dict[str, Any]) -> list[str]:
     if facts["parameters"]:
         meanings = _meanings(operator_class(facts["name"]))
         lines += ["", "| parameter | type | default | meaning |", "|---|---|---|---|"]
-        for one in facts["parameters"]:
-            default = "needed" if one["needed"] else f"`{_value(one['default'])}`"
-            lines.append(
-                f"| `{one['name']}` | {_cell(one['type'])} | {_cell(default)} | {_cell(meanings[one['name']])} |"
-            )
+        for parameter in facts["parameters"]:
+            name = parameter["name"]
+            default = "needed" if parameter["needed"] else f"`{_value(parameter['default'])}`"
+            lines.append(f"| `{name}` | {_cell(parameter['type'])} | {_cell(default)} | {_cell(meanings[name])} |")
     return lines
 
 
 def _meanings(cls: type) -> dict[str, str]:
     """What the docstrings of a class and its bases say of their attributes."""
     found: dict[str, str] = {}
-    for one in reversed(cls.__mro__):
-        section = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    for base in reversed(cls.__mro__):
+        section = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
         for entry in re.split(r"\n(?=    \w)", section):
             name, _, meaning = entry.strip().partition(": ")
             found[name] = " ".join(meaning.split())
@@ -207,7 +210,7 @@ def recipe() -> str:
         "before any operator, and fails with the positions of those that do not pass. In Python they are classes:",
         "`Dataset.load(path, validators=[jp.RequiredColumns(columns=['text'])])`. Samples that are appended to the",
         "input later are checked too, and other checks are another recipe.",
-        *(line for one in VALIDATORS.values() for line in _validator(one)),
+        *(line for validator in VALIDATORS.values() for line in _validator(validator)),
         "\n## models\n\nA mapping from names to models, each a mapping or only a path. Operators take such a name, a",
         "path, or a mapping in place. Those that name the same model share one copy in each worker: see",
         "[models](../how-to/models.md).\n",
@@ -268,8 +271,8 @@ def _sections(command: click.Command, context: click.Context, mark: str) -> list
     """The text of a command, and those of the commands that it has."""
     found = [_section(command, context, mark)]
     if isinstance(command, click.Group):
-        for name, one in command.commands.items():
-            found += _sections(one, click.Context(one, info_name=name, parent=context), f"{mark}#")
+        for name, subcommand in command.commands.items():
+            found += _sections(subcommand, click.Context(subcommand, info_name=name, parent=context), f"{mark}#")
     return found
 
 
@@ -286,8 +289,8 @@ def _section(command: click.Command, context: click.Context, mark: str) -> str:
 
 def _options(command: click.Command, context: click.Context) -> list[str]:
     """A table of the options."""
-    options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
-    records = [record for one in options if (record := one.get_help_record(context))]
+    options = [parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option)]
+    records = [record for option in options if (record := option.get_help_record(context))]
     if isinstance(command, click.Group) and command is not jinx:
         return []
     return ["| option | meaning |", "|---|---|", *(f"| `{_name(name)}` | {_meaning(text)} |" for name, text in records)]

@@ -86,7 +86,7 @@ def joined(old: dict[str, Any], new: dict[str, Any], shards: list[str]) -> dict[
     again = new["about"]
     note = f"Again: `{again['command']}`, {again['time']}, commit `{again['commit']}`."
     old["about"]["note"] = f"{old['about']['note']} {note}".strip()
-    old["records"] = [one for one in old["records"] if one["shards"] not in shards] + new["records"]
+    old["records"] = [record for record in old["records"] if record["shards"] not in shards] + new["records"]
     return old
 
 

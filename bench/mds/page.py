@@ -60,13 +60,13 @@ class Results:
     def __init__(self, results: dict[str, Any]) -> None:
         self.about: dict[str, Any] = results["about"]
         self.pieces: dict[str, float] = results["pieces"]
-        self.records: list[Record] = [one for one in results["records"] if "failed" not in one]
-        self.failures: list[Record] = [one for one in results["records"] if "failed" in one]
+        self.records: list[Record] = [record for record in results["records"] if "failed" not in record]
+        self.failures: list[Record] = [record for record in results["records"] if "failed" in record]
 
     def of(self, shards: str, case: str, reader: str) -> list[Record]:
         """The records of one reader, by round."""
         wanted = (shards, case, reader)
-        return [one for one in self.records if (one["shards"], one["case"], one["reader"]) == wanted]
+        return [record for record in self.records if (record["shards"], record["case"], record["reader"]) == wanted]
 
     def ratio(self, target: Ratio) -> float:
         """The median over the rounds."""
@@ -108,17 +108,19 @@ def _targets(run: Results) -> str:
         lines.append(
             f"| {target.title} | {target.ours} >= {target.at_least:g}x {target.other} | {ratio:.2f}x | {met} |"
         )
-    ours = [one for one in run.records if one["reader"].startswith("jinx") and one["reader"] != "jinx patched"]
-    bulk = max(one["disk"] for one in ours if one["reader"] == "jinx bulk")
+    ours = [
+        record for record in run.records if record["reader"].startswith("jinx") and record["reader"] != "jinx patched"
+    ]
+    bulk = max(record["disk"] for record in ours if record["reader"] == "jinx bulk")
     lines.append(f"| extra disk of BulkReader | none | {bulk / 1e6:.0f} MB | {'yes' if bulk == 0 else 'no'} |")
-    peak = max(ours, key=lambda one: one["memory"])
+    peak = max(ours, key=lambda record: record["memory"])
     met = "yes" if peak["memory"] <= MEMORY_BYTES else "no"
     where = f"{peak['reader']}, {peak['case']}, {peak['shards']}"
     lines.append(
         f"| peak private memory of the readers | <= {MEMORY_BYTES / 1e6:.0f} MB "
         f"| {peak['memory'] / 1e6:.0f} MB ({where}) | {met} |"
     )
-    seconds = statistics.median(one["wall"] for one in run.of("many", "open", "jinx ram"))
+    seconds = statistics.median(record["wall"] for record in run.of("many", "open", "jinx ram"))
     met = "yes" if seconds <= OPEN_SECONDS else "no"
     lines.append(f"| opening 10,000 shards | <= {OPEN_SECONDS} s | {seconds:.3f} s | {met} |")
     return "\n".join(lines)
@@ -136,15 +138,18 @@ def _pieces(run: Results) -> str:
 
 def _figures(run: Results) -> str:
     lines = ["| shards | case | reader | us CPU | us wall | private MB | disk MB |", "|---|---|---|--:|--:|--:|--:|"]
-    for shards, case, reader in dict.fromkeys((one["shards"], one["case"], one["reader"]) for one in run.records):
+    for shards, case, reader in dict.fromkeys(
+        (record["shards"], record["case"], record["reader"]) for record in run.records
+    ):
         found = run.of(shards, case, reader)
-        middle = {key: statistics.median(one[key] for one in found) for key in ("cpu", "wall", "disk")}
-        memory = max(one["memory"] for one in found)
+        middle = {key: statistics.median(record[key] for record in found) for key in ("cpu", "wall", "disk")}
+        memory = max(record["memory"] for record in found)
         lines.append(
             f"| {shards} | {case} | {reader} | {middle['cpu'] * 1e6:.1f} | {middle['wall'] * 1e6:.1f} "
             f"| {memory / 1e6:.0f} | {middle['disk'] / 1e6:.0f} |"
         )
     failures = dict.fromkeys(
-        f"- {one['reader']} cannot do `{one['case']}` of {one['shards']}: {one['failed']}" for one in run.failures
+        f"- {record['reader']} cannot do `{record['case']}` of {record['shards']}: {record['failed']}"
+        for record in run.failures
     )
     return "\n".join([*lines, "", *failures] if failures else lines)

@@ -47,13 +47,13 @@ class Outcome:
     unexplained: list[int] = field(default_factory=list[int])
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether results are equal; numbers up to rounding, a statistic that is missing like one that is None."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(same(one.get(name), other.get(name)) for name in one.keys() | other.keys())
-    if isinstance(one, float) or isinstance(other, float):
-        return one is not None and other is not None and abs(one - other) <= 1e-12 * max(1.0, abs(one))
-    return one == other
+    if isinstance(first, dict) and isinstance(second, dict):
+        return all(same(first.get(name), second.get(name)) for name in first.keys() | second.keys())
+    if isinstance(first, float) or isinstance(second, float):
+        return first is not None and second is not None and abs(first - second) <= 1e-12 * max(1.0, abs(first))
+    return first == second
 
 
 def compared(case: Case, theirs: Any, ours: Any, samples: list[dict[str, Any]], special: frozenset[str]) -> Outcome:
@@ -61,13 +61,13 @@ def compared(case: Case, theirs: Any, ours: Any, samples: list[dict[str, Any]], 
     outcome = Outcome(case.title, len(samples))
     reasons: Counter[str] = Counter()
     if case.kind in ("stats", "text", "texts", "line"):
-        for at, (sample, one, other) in enumerate(zip(samples, theirs, ours, strict=True)):
-            if same(one, other):
+        for at, (sample, their_result, our_result) in enumerate(zip(samples, theirs, ours, strict=True)):
+            if same(their_result, our_result):
                 continue
             outcome.different += 1
-            is_stats = case.kind == "stats" and isinstance(one, dict)
-            outcome.decided += is_stats and one["kept"] != other["kept"]
-            found = reasons_for(case.operator, Document(sample["text"], one, other, special))
+            is_stats = case.kind == "stats" and isinstance(their_result, dict)
+            outcome.decided += is_stats and their_result["kept"] != our_result["kept"]
+            found = reasons_for(case.operator, Document(sample["text"], their_result, our_result, special))
             reasons.update(reason.what for reason in found)
             if not found:
                 outcome.unexplained.append(at)
@@ -145,14 +145,17 @@ def run(documents: int) -> list[Outcome]:
 def table(outcomes: list[Outcome]) -> str:
     """The comparison as Markdown."""
     rows = ["| operator | documents | different | kept differently |", "|---|--:|--:|--:|"]
-    rows += [f"| `{one.case}` | {one.documents:,} | {one.different or '0'} | {one.decided} |" for one in outcomes]
+    rows += [
+        f"| `{outcome.case}` | {outcome.documents:,} | {outcome.different or '0'} | {outcome.decided} |"
+        for outcome in outcomes
+    ]
     parts = ["\n".join(rows), "### Why results differ"]
     parts += [
-        f"- `{one.case}`: "
-        + " ".join(f"{what} ({count})" for what, count in sorted(one.reasons.items(), key=lambda pair: -pair[1]))
-        + (f" **Not explained: {len(one.unexplained)}.**" if one.unexplained else "")
-        for one in outcomes
-        if one.different
+        f"- `{outcome.case}`: "
+        + " ".join(f"{what} ({count})" for what, count in sorted(outcome.reasons.items(), key=lambda pair: -pair[1]))
+        + (f" **Not explained: {len(outcome.unexplained)}.**" if outcome.unexplained else "")
+        for outcome in outcomes
+        if outcome.different
     ]
     return "\n\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:]) + "\n"
 
@@ -164,7 +167,7 @@ def main() -> None:
     options = parser.parse_args()
     outcomes = run(options.documents)
     print(table(outcomes))
-    sys.exit(any(one.unexplained for one in outcomes))
+    sys.exit(any(outcome.unexplained for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -70,13 +70,13 @@ def measure(count: int) -> dict[str, Any]:
 
 def memory(pid: int) -> int:
     """Bytes of a process and all that it has started, without pages of files, which the kernel may drop."""
-    return sum(_anonymous(one) for one in _family(pid))
+    return sum(_anonymous(process) for process in _family(pid))
 
 
 def _family(pid: int) -> list[int]:
     found = [pid]
-    for one in found:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
+    for process in found:
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
             try:
                 found += map(int, task.read_text().split())
             except OSError:
@@ -103,7 +103,7 @@ def run(source: str, out: str) -> dict[str, Any]:
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     (operator,) = result.operators
     return {
-        "cpu": sum(one.ru_utime + one.ru_stime for one in usage),
+        "cpu": sum(times.ru_utime + times.ru_stime for times in usage),
         "documents": operator.rows_in,
         "kept": operator.rows_out,
     }

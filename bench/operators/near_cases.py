@@ -19,12 +19,15 @@ def explained(texts: list[str], differing: list[int], window: int, *, by_charact
     """
     tokens = [list(text.lower()) if by_character else text.lower().split() for text in texts]
     of_theirs = [
-        list(text.lower()) if by_character else [one for one in text.lower().split(" ") if one] for text in texts
+        list(text.lower()) if by_character else [word for word in text.lower().split(" ") if word] for text in texts
     ]
     numbers: dict[tuple[str, ...], int] = {}
     sets = [
-        {numbers.setdefault(tuple(one[at : at + window]), len(numbers)) for at in range(max(len(one) - window + 1, 1))}
-        for one in tokens
+        {
+            numbers.setdefault(tuple(of_text[at : at + window]), len(numbers))
+            for at in range(max(len(of_text) - window + 1, 1))
+        }
+        for of_text in tokens
     ]
     has = np.zeros((len(texts), len(numbers)), dtype=np.float32)
     for at, shingles in enumerate(sets):

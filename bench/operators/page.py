@@ -22,7 +22,7 @@ are operators that need a model or a tokenizer from a network (`perplexity_filte
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
-    compared = [Outcome(**one) for one in results["compared"]]
+    compared = [Outcome(**facts) for facts in results["compared"]]
     parts = [
         "# Text operators",
         about_run(results["about"]),
@@ -46,7 +46,9 @@ def _speed(records: list[dict[str, Any]]) -> str:
     for step in STEPS:
         theirs, ours = (
             statistics.median(
-                one["documents"] / one["cpu"] for one in records if one["side"] == side and one["step"] == step.name
+                record["documents"] / record["cpu"]
+                for record in records
+                if record["side"] == side and record["step"] == step.name
             )
             for side in ("theirs", "ours")
         )

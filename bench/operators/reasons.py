@@ -51,8 +51,8 @@ def _is_special(character: str) -> bool:
     )
 
 
-def _other_special(one: Document) -> bool:
-    return any(_is_special(character) != (character in one.special) for character in set(one.text))
+def _other_special(document: Document) -> bool:
+    return any(_is_special(character) != (character in document.special) for character in set(document.text))
 
 
 def _is_letter(character: str) -> bool:
@@ -66,17 +66,17 @@ def _stripped(word: str, is_kept: Callable[[str], bool]) -> str:
     return word[kept[0] : kept[-1] + 1] if kept else ""
 
 
-def _other_words(one: Document) -> bool:
-    separators = set(filter(str.isspace, one.text)) - set(_SPACES_OF_THEIRS)
+def _other_words(document: Document) -> bool:
+    separators = set(filter(str.isspace, document.text)) - set(_SPACES_OF_THEIRS)
     return bool(separators) or any(
-        _stripped(word, lambda character: character not in one.special) != _stripped(word, _is_letter)
-        for word in one.text.split()
+        _stripped(word, lambda character: character not in document.special) != _stripped(word, _is_letter)
+        for word in document.text.split()
     )
 
 
-def _words_removed(one: Document) -> bool:
-    return one.theirs.split() == one.ours.split() or any(
-        character.isspace() and character not in _SPACES_OF_THEIRS for character in one.text
+def _words_removed(document: Document) -> bool:
+    return document.theirs.split() == document.ours.split() or any(
+        character.isspace() and character not in _SPACES_OF_THEIRS for character in document.text
     )
 
 
@@ -86,7 +86,7 @@ def _without_empty_lines(text: str) -> str:
 
 def _has(pattern: str) -> Callable[[Document], bool]:
     compiled = re.compile(pattern)
-    return lambda one: compiled.search(one.text) is not None
+    return lambda document: compiled.search(document.text) is not None
 
 
 _WORDS = ("words_num_filter", "word_repetition_filter", "stopwords_filter", "flagged_words_filter")
@@ -160,15 +160,17 @@ REASONS = (
     Reason(
         ("remove_non_chinese_character_mapper",),
         "Theirs drops `:`, `?` and other punctuation that it does not list, and ideographs above U+9FA5.",
-        lambda one: _THEIR_PUNCTUATION.sub("", one.ours) in (one.theirs, re.sub("[A-Za-z0-9]", "", one.theirs)),
+        lambda document: (
+            _THEIR_PUNCTUATION.sub("", document.ours) in (document.theirs, re.sub("[A-Za-z0-9]", "", document.theirs))
+        ),
     ),
     Reason(
         ("remove_repeat_sentences_mapper",),
         "Theirs leaves empty lines where it removed sentences.",
-        lambda one: (
-            [line for line in one.theirs.split("\n") if line.strip()]
-            == [line for line in one.ours.split("\n") if line.strip()]
-            or one.theirs.split() == one.ours.split()
+        lambda document: (
+            [line for line in document.theirs.split("\n") if line.strip()]
+            == [line for line in document.ours.split("\n") if line.strip()]
+            or document.theirs.split() == document.ours.split()
         ),
     ),
     Reason(
@@ -180,12 +182,12 @@ REASONS = (
         ("remove_repeat_sentences_mapper",),
         "Theirs compares letters of ASCII and ideographs alone, so sentences of other scripts are never or wrongly"
         " equal.",
-        lambda one: any(not character.isascii() and not "一" <= character <= "龥" for character in one.text),
+        lambda document: any(not character.isascii() and not "一" <= character <= "龥" for character in document.text),
     ),
     Reason(
         ("clean_html_mapper",),
         "Theirs drops NUL, carriage returns and white space at the beginning, also of texts without markup.",
-        lambda one: one.theirs == one.ours.replace("\0", "").replace("\r", "").lstrip(" \t\n"),
+        lambda document: document.theirs == document.ours.replace("\0", "").replace("\r", "").lstrip(" \t\n"),
     ),
     Reason(
         ("clean_html_mapper",),
@@ -198,46 +200,52 @@ REASONS = (
         "Theirs keeps a table's first line at the beginning of a text, and its last line where no line feed ends the"
         " text, and removes the empty lines after a table. It looks again at what is left for each number of columns,"
         " also over empty lines, and takes a bar for a part of a word, too, so lines go that are no table.",
-        lambda one: (
-            "|" in one.text
-            or _without_empty_lines(one.ours).strip() in _without_empty_lines(one.theirs)
-            or len(_without_empty_lines(one.theirs)) < len(_without_empty_lines(one.ours))
+        lambda document: (
+            "|" in document.text
+            or _without_empty_lines(document.ours).strip() in _without_empty_lines(document.theirs)
+            or len(_without_empty_lines(document.theirs)) < len(_without_empty_lines(document.ours))
         ),
     ),
     Reason(
         ("text_chunk_mapper",),
         "Theirs cuts a separator that reaches beyond the largest length, and its rest begins the next chunk.",
-        lambda one: (
-            isinstance(one.theirs, list) and "".join("".join(one.theirs).split()) == "".join("".join(one.ours).split())
+        lambda document: (
+            isinstance(document.theirs, list)
+            and "".join("".join(document.theirs).split()) == "".join("".join(document.ours).split())
         ),
     ),
     Reason(
         ("text_chunk_mapper",),
         "Theirs fails on long texts (`RecursionError`).",
-        lambda one: isinstance(one.theirs, str),
+        lambda document: isinstance(document.theirs, str),
     ),
     Reason(
         ("document_line_deduplicator",),
         "Theirs takes all lines without letters for one line. Ours compares them as they are.",
-        lambda one: (
-            not any(any(map(str.isalpha, line)) for line in set(one.ours.split("\n")) - set(one.theirs.split("\n")))
+        lambda document: (
+            not any(
+                any(map(str.isalpha, line))
+                for line in set(document.ours.split("\n")) - set(document.theirs.split("\n"))
+            )
         ),
     ),
     Reason(
         ("text_chunk_mapper",),
         "Theirs drops texts of white space alone. Ours keeps each sample.",
-        lambda one: not one.text.strip(),
+        lambda document: not document.text.strip(),
     ),
     Reason(
         ("text_chunk_mapper",),
         "Theirs adds a last chunk that only repeats the overlap.",
-        lambda one: (
-            isinstance(one.theirs, list) and one.theirs[:-1] == one.ours and one.ours[-1].endswith(one.theirs[-1])
+        lambda document: (
+            isinstance(document.theirs, list)
+            and document.theirs[:-1] == document.ours
+            and document.ours[-1].endswith(document.theirs[-1])
         ),
     ),
 )
 
 
-def reasons_for(operator: str, one: Document) -> list[Reason]:
+def reasons_for(operator: str, document: Document) -> list[Reason]:
     """The reasons that explain a document's difference."""
-    return [reason for reason in REASONS if operator in reason.operators and reason.applies(one)]
+    return [reason for reason in REASONS if operator in reason.operators and reason.applies(document)]

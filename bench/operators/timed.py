@@ -42,10 +42,10 @@ def theirs(texts: list[str]) -> dict[str, float]:
         operator = operators[step.operator]
         if step.part == "stats":
             samples = [{"text": list(batch), STATS: [{} for _ in batch]} for batch in batches]
-            return lambda: [operator.compute_stats_batched(one) for one in samples]
+            return lambda: [operator.compute_stats_batched(batch) for batch in samples]
         if step.part == "text":
             samples = [{"text": list(batch)} for batch in batches]
-            return lambda: [operator.process_batched(one) for one in samples]
+            return lambda: [operator.process_batched(batch) for batch in samples]
         if step.part == "hash":
             return lambda: hashed.extend(operator.compute_hash({"text": text}) for batch in batches for text in batch)
         dataset = Dataset.from_list(hashed)

@@ -102,7 +102,7 @@ def run_feeds(samples: int, rounds: int) -> dict[str, Any]:
                 found = measure(python, "feeds", [name, folder, str(FEED_WORKERS)])
                 records.append({"feed": name, "round": number, **found})
                 print(f"{name:16} {found.get('failed') or found['batches'] / found['wall']} batches/s", flush=True)
-    if len({one["tokens"] for one in records if "tokens" in one}) != 1:
+    if len({record["tokens"] for record in records if "tokens" in record}) != 1:
         raise RuntimeError("the loaders did not deliver the same tokens")
     versions = environments.versions(python, FEED_PACKAGES)
     return {"samples": samples, "workers": FEED_WORKERS, "rounds": rounds, "versions": versions, "records": records}

@@ -149,7 +149,7 @@ def measured(name: str, folder: Path, workers: int) -> dict[str, Any]:
 def _cpu() -> float:
     """User and system time of this process and of the workers that it ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 if __name__ == "__main__":

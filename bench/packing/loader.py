@@ -63,7 +63,7 @@ def compare(
         positions = (plan[pack].tolist() for (pack,) in packs)
         for outcomes in Batches(chosen, positions, None, THREADS, 2 * THREADS):
             samples = [sample for _, sample in outcomes]
-            tokens += sum(len(one.input_ids) for one in encoder.encode(samples))
+            tokens += sum(len(encoded.input_ids) for encoded in encoder.encode(samples))
             for sample in samples:
                 if encoder.image_column:
                     sample[encoder.image_column]

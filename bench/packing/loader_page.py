@@ -44,8 +44,8 @@ def _costs(loader: Record) -> str:
 
 def _feeds(feeds: Record) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in feeds["versions"].items())
-    good = [one for one in feeds["records"] if "failed" not in one]
-    failed = {one["feed"]: one["failed"] for one in feeds["records"] if "failed" in one}
+    good = [record for record in feeds["records"] if "failed" not in record]
+    failed = {record["feed"]: record["failed"] for record in feeds["records"] if "failed" in record}
     told = (
         f"{feeds['samples']:,} images with conversations, shuffled, {feeds['workers']} workers, one sequence of 4096 "
         f"tokens in a batch; an epoch each in turn, {feeds['rounds']} rounds, medians; {versions}. JPEG files are "
@@ -61,7 +61,7 @@ def _feeds(feeds: Record) -> str:
     ]
     ours = _median(good, "jinx", "wall")
     for name, title in TITLES.items():
-        if name not in {one["feed"] for one in good}:
+        if name not in {record["feed"] for record in good}:
             continue
         batches, wall, cpu = (_median(good, name, figure) for figure in ("batches", "wall", "cpu"))
         tokens = _median(good, name, "tokens")
@@ -74,4 +74,4 @@ def _feeds(feeds: Record) -> str:
 
 
 def _median(records: list[Record], name: str, figure: str) -> float:
-    return statistics.median(one[figure] for one in records if one["feed"] == name)
+    return statistics.median(record[figure] for record in records if record["feed"] == name)

@@ -102,7 +102,7 @@ def balanced_knapsack(sizes: Sizes, max_length: int, max_images: int, sequences:
             bags[bag][0] += lengths[position]
             bags[bag][1] += images[position]
             members[bag].append(position)
-        packs += [one for one in members if one]
+        packs += [pack for pack in members if pack]
     return packs
 
 

@@ -45,15 +45,19 @@ class Results:
     def __init__(self, results: dict[str, Any]) -> None:
         self.about: dict[str, Any] = results["about"]
         self.large: dict[str, Any] = results["large"]
-        self.records: list[Record] = [one for one in results["records"] if "failed" not in one]
-        self.failures = {one["contestant"]: one["failed"] for one in results["records"] if "failed" in one}
+        self.records: list[Record] = [record for record in results["records"] if "failed" not in record]
+        self.failures = {record["contestant"]: record["failed"] for record in results["records"] if "failed" in record}
 
     def figure(self, contestant: str, distribution: str, figure: str) -> float:
         """The median over the rounds."""
-        found = [one for one in self.records if one["contestant"] == contestant and one["distribution"] == distribution]
+        found = [
+            record
+            for record in self.records
+            if record["contestant"] == contestant and record["distribution"] == distribution
+        ]
         if figure == "speed":
-            return statistics.median(one["samples"] / one["cpu"] for one in found)
-        return statistics.median(one[figure] for one in found)
+            return statistics.median(record["samples"] / record["cpu"] for record in found)
+        return statistics.median(record[figure] for record in found)
 
 
 def page(results: dict[str, Any]) -> str:
@@ -108,14 +112,14 @@ def _figures(run: Results) -> str:
         "| packer | samples | llava | sft_mix | heavy_tail | samples/s of one core |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for contestant in dict.fromkeys(one["contestant"] for one in run.records):
-        names = [one["distribution"] for one in run.records if one["contestant"] == contestant]
+    for contestant in dict.fromkeys(record["contestant"] for record in run.records):
+        names = [record["distribution"] for record in run.records if record["contestant"] == contestant]
         cells = [
             f"{run.figure(contestant, name, 'efficiency'):.2%}" if name in names else ""
             for name in ("llava", "sft_mix", "heavy_tail")
         ]
         slowest = min(run.figure(contestant, name, "speed") for name in set(names))
-        samples = next(one["samples"] for one in run.records if one["contestant"] == contestant)
+        samples = next(record["samples"] for record in run.records if record["contestant"] == contestant)
         lines.append(f"| {contestant} | {samples:,} | {' | '.join(cells)} | {_rate(slowest)} |")
     told = (
         "Useful tokens, and the slowest of the three speeds. (algorithm): our own short version in Python of what the "

@@ -48,8 +48,8 @@ def probe(folder: Path) -> dict[str, Any]:
             lines[_BAD] = lines[_BAD][:20]
         source, out = folder / f"{name}.jsonl", folder / f"fault-{name}"
         source.write_text("\n".join(lines) + "\n")
-        for one in (out, Path(f"{out}.work")):
-            shutil.rmtree(one, ignore_errors=True)
+        for path in (out, Path(f"{out}.work")):
+            shutil.rmtree(path, ignore_errors=True)
         recipe = {
             "dataset": {"path": str(source)},
             "process": [step],
@@ -63,7 +63,7 @@ def probe(folder: Path) -> dict[str, Any]:
         reported = (Path(f"{out}.work") / "quarantine.jsonl").read_text("utf-8").splitlines()
         found[name] = {
             "kept": len(kept),
-            "lost_only_the_bad_one": [int(one) for one in kept] == [at for at in range(ROWS) if at != _BAD],
+            "lost_only_the_bad_one": [int(number) for number in kept] == [at for at in range(ROWS) if at != _BAD],
             "exit_code": done.code,
             "reported": len(reported),
         }

@@ -26,12 +26,12 @@ def _about(results: dict[str, Any]) -> str:
 
 def _of(results: dict[str, Any], who: str, documents: int | None = None) -> list[dict[str, Any]]:
     return [
-        one for one in results["text"] if one["who"] == who and (documents is None or one["documents"] == documents)
+        run for run in results["text"] if run["who"] == who and (documents is None or run["documents"] == documents)
     ]
 
 
 def _rate(runs: list[dict[str, Any]]) -> float:
-    return median(one["documents"] / one["cpu"] for one in runs)
+    return median(run["documents"] / run["cpu"] for run in runs)
 
 
 _RATE, _TIMES, _MEMORY, _VIEW_RATE, _DECODES = 10_000, 30, 0.25, 500_000, 1.15
@@ -40,7 +40,7 @@ _SMALL_TIMES, _SMALL_SECONDS = 20, 0.6
 
 def _goals(results: dict[str, Any]) -> str:
     view, decode, faults = results["view"], results["decoding"], results["faults"]
-    most = max(one["documents"] for one in results["text"] if one["who"] == "ours")
+    most = max(run["documents"] for run in results["text"] if run["who"] == "ours")
     ours = _rate(_of(results, "ours", most))
     rows = [("text recipe: documents per CPU second", ">= 10,000", f"{ours:,.0f} ({most:,} documents)", ours >= _RATE)]
     theirs = _of(results, "theirs")
@@ -48,7 +48,7 @@ def _goals(results: dict[str, Any]) -> str:
         count = theirs[0]["documents"]
         ratio = ours / _rate(theirs)
         same = _rate(_of(results, "ours", count)) / _rate(theirs)
-        share = median(one["memory"] for one in _of(results, "ours", count)) / median(one["memory"] for one in theirs)
+        share = median(run["memory"] for run in _of(results, "ours", count)) / median(run["memory"] for run in theirs)
         agree = results["agreement"]
         rows += [
             ("the same against Data-Juicer", ">= 30x", f"{ratio:.0f}x", ratio >= _TIMES),
@@ -63,7 +63,7 @@ def _goals(results: dict[str, Any]) -> str:
                 "the same survivors, but for near duplicates that bands of MinHash miss by chance",
                 "all",
                 f"{agree['both']:,} in both, {agree['only_ours']:,} only ours, {agree['only_theirs']:,} only theirs",
-                all(one["similarity"] >= JACCARD for one in agree["differing"]),
+                all(document["similarity"] >= JACCARD for document in agree["differing"]),
             ),
         ]
     else:
@@ -119,23 +119,23 @@ def _text(results: dict[str, Any]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     names = {"ours": "jinx-pipeline", "theirs": "Data-Juicer"}
-    for who, count in dict.fromkeys((one["who"], one["documents"]) for one in results["text"]):
+    for who, count in dict.fromkeys((run["who"], run["documents"]) for run in results["text"]):
         runs = _of(results, who, count)
-        cpu, wall, memory = (median(one[name] for one in runs) for name in ("cpu", "wall", "memory"))
+        cpu, wall, memory = (median(run[name] for run in runs) for name in ("cpu", "wall", "memory"))
         lines.append(
             f"| {names[who]} | {count:,} | {cpu:.1f} | {wall:.1f} | {_rate(runs):,.0f} | {memory / 1e6:,.0f} MB | "
             f"{runs[0]['kept']:,} |"
         )
-    lines += [f"\n{_survivors(one)}" for one in results.get("agreement", {}).get("differing", [])]
+    lines += [f"\n{_survivors(document)}" for document in results.get("agreement", {}).get("differing", [])]
     return "\n".join(lines)
 
 
-def _survivors(one: dict[str, Any]) -> str:
+def _survivors(document: dict[str, Any]) -> str:
     """Why only one program keeps a document."""
     return (
-        f"Only one program keeps document {one['id']:,}. Its similarity to document {one['nearest']:,} is "
-        f"{one['similarity']:.3f}, and bands with other hash functions miss such a pair with probability "
-        f"{one['chance_of_missing']:.2g}."
+        f"Only one program keeps document {document['id']:,}. Its similarity to document {document['nearest']:,} is "
+        f"{document['similarity']:.3f}, and bands with other hash functions miss such a pair with probability "
+        f"{document['chance_of_missing']:.2g}."
     )
 
 

@@ -39,6 +39,6 @@ def small(folder: Path) -> dict[str, Any]:
         "rows": ROWS,
         "operators": OPERATORS,
         "rounds": ROUNDS,
-        "wall": median(one["wall"] for one in runs),
-        "cpu": median(one["cpu"] for one in runs),
+        "wall": median(run["wall"] for run in runs),
+        "cpu": median(run["cpu"] for run in runs),
     }

@@ -21,7 +21,7 @@ def nearest(data: Path, documents: Iterable[int], threshold: float, permutations
 
     bands, rows = best_bands(threshold, permutations)
     with data.open(encoding="utf-8") as file:
-        shingles = {one["id"]: _shingles(one["text"]) for one in map(json.loads, file)}
+        shingles = {document["id"]: _shingles(document["text"]) for document in map(json.loads, file)}
     found: list[dict[str, Any]] = []
     for document in sorted(documents):
         own = shingles[document]

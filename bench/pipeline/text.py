@@ -44,7 +44,7 @@ def ours(data: Path, folder: Path) -> dict[str, Any]:
     recipe = {"dataset": {"path": str(data)}, "process": RECIPE, "export": {"path": str(out)}, "workers": 2}
     done = _run([sys.executable, "-m", "jinx_pipeline", "run", "--progress", "none"], recipe, folder, {})
     kept: Any = jinx.open(out).column("id")
-    return {**done, "kept": [int(one) for one in kept]}
+    return {**done, "kept": [int(number) for number in kept]}
 
 
 def theirs(data: Path, folder: Path) -> dict[str, Any]:

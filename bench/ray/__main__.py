@@ -60,10 +60,10 @@ def planned(most: int) -> list[tuple[int, str, str]]:
     What has a target comes first, then the first runs of all others, and then the repeats of what has a target. What a
     target compares with runs right after ours in each round, so that both find the machine in the same state.
     """
-    judged = {(target.experiment, one) for target in TARGETS for one in (OURS, target.over)}
-    every = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants]
-    first = [pair for pair in every if pair in judged]
-    runs = [(0, *pair) for pair in [*first, *(pair for pair in every if pair not in judged)]]
+    judged = {(target.experiment, contestant) for target in TARGETS for contestant in (OURS, target.over)}
+    pairs = [(name, contestant) for name, (_, contestants) in EXPERIMENTS.items() for contestant in contestants]
+    first = [pair for pair in pairs if pair in judged]
+    runs = [(0, *pair) for pair in [*first, *(pair for pair in pairs if pair not in judged)]]
     return runs + [(number, *pair) for number in range(1, most) for pair in first]
 
 

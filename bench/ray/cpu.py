@@ -36,7 +36,7 @@ def engines_compared(contestant: str, place: Path) -> dict[str, Any]:
     found: dict[str, list[float]] = {}
     for name in _ORDER:
         found.setdefault(name, []).append(cpu_seconds(name, data, place / name))
-    return {"documents": DOCUMENTS, **{f"{name}_cpu": round(fmean(each), 2) for name, each in found.items()}}
+    return {"documents": DOCUMENTS, **{f"{name}_cpu": round(fmean(seconds), 2) for name, seconds in found.items()}}
 
 
 def cpu_seconds(engine: str, data: Path, out: Path) -> float:
@@ -81,7 +81,7 @@ def _start() -> None:
 
     _connect()
     actors = [Nothing.remote() for _ in range(ACTORS)]
-    ray.get([one.answer.remote() for one in actors])
+    ray.get([actor.answer.remote() for actor in actors])
     time.sleep(2 * _LOOK_SECONDS)
     ray.shutdown()
 
@@ -103,7 +103,7 @@ def main() -> None:
 
     if engine == "ray":
         _connect()
-    steps = [jp.create(name, **parameters) for one in RECIPE for name, parameters in one.items()]
+    steps = [jp.create(name, **parameters) for step in RECIPE for name, parameters in step.items()]
     flow = jp.Dataset.load(data).process(steps)
     flow.export(out, engine=jp.Ray() if engine == "ray" else "local", workers=ACTORS)
 

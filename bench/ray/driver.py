@@ -37,7 +37,7 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
     with nodes(0, head_cpus=3, ray_data=False) as (cluster, _):
         command = [sys.executable, "-W", "ignore", "-m", "bench.ray.driver", contestant, str(place), cluster.address]
         for part in (*_KILLED_AT, None):
-            finished = {one["block"] for one in block_events(place)}
+            finished = {event["block"] for event in block_events(place)}
             # Ray Data begins again.
             base = 0 if contestant == OURS else workers.rows()
             with opens(source) as counted:
@@ -54,7 +54,7 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
             if contestant == OURS and finished:
                 opened += sum(counted[name] for name in _finished_shards(source, finished))
                 called = float((place / "called").read_text())
-                first = min(one["time"] for one in block_events(place) if one["time"] > called)
+                first = min(event["time"] for event in block_events(place) if event["time"] > called)
                 since_start.append(first - started)
                 since_call.append(first - called)
     import jinx
@@ -74,12 +74,12 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
 def _finished_shards(source: Path, blocks: set[int]) -> list[str]:
     """Shards of the input whose rows are all in such blocks."""
     shards = json.loads((source / "jinx.json").read_bytes())["shards"]
-    ends = list(accumulate(one["samples"] for one in shards))
+    ends = list(accumulate(shard["samples"] for shard in shards))
     spans = [
-        range((end - one["samples"]) // BLOCK_ROWS, -(-end // BLOCK_ROWS))
-        for end, one in zip(ends, shards, strict=True)
+        range((end - shard["samples"]) // BLOCK_ROWS, -(-end // BLOCK_ROWS))
+        for end, shard in zip(ends, shards, strict=True)
     ]
-    return [one["name"] for one, span in zip(shards, spans, strict=True) if blocks.issuperset(span)]
+    return [shard["name"] for shard, span in zip(shards, spans, strict=True) if blocks.issuperset(span)]
 
 
 def main() -> None:

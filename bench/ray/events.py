@@ -13,4 +13,4 @@ def events(place: Path) -> list[dict[str, Any]]:
 
 def block_events(place: Path) -> list[dict[str, Any]]:
     """The blocks that were committed."""
-    return [one for one in events(place) if one["kind"] == "block"]
+    return [event for event in events(place) if event["kind"] == "block"]

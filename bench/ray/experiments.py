@@ -56,7 +56,7 @@ class Delivered:
             "twice": sum(self.rows.values()) - len(self.rows),
             "seconds": times[-1] - times[0] if times else 0.0,
             "stall": max((b - a for a, b in pairwise(times)), default=0.0),
-            "times": [round(one - times[0], 3) for one in times],
+            "times": [round(moment - times[0], 3) for moment in times],
         }
 
 
@@ -68,7 +68,7 @@ def ours(place: Path, operator: Any, delivered: Delivered, **options: Any) -> An
     import jinx
 
     delivered.rows.update(jinx.open(out).column("n"))
-    delivered.times += [one["time"] for one in block_events(place)]
+    delivered.times += [event["time"] for event in block_events(place)]
     return result
 
 
@@ -81,7 +81,7 @@ def ray_data(rows: int, work: Any, delivered: Delivered, **pool: Any) -> None:
         made = made.map_batches(unchanged, batch_size=None, num_cpus=0.5)
     made = made.map_batches(work, batch_size=None, **pool)
     for batch in made.iter_batches(batch_size=None, prefetch_batches=0):
-        delivered.take([int(one) for one in batch["id"]])
+        delivered.take([int(number) for number in batch["id"]])
 
 
 def _contest(
@@ -118,7 +118,7 @@ def _contest(
     try:
         result = run_during(run, count, steps, limit)
         if contestant == OURS:
-            record["left_out"] = [one.row for one in result.bad_rows]
+            record["left_out"] = [bad.row for bad in result.bad_rows]
     except TimeoutError:
         record["failed"] = f"did not end within {limit:.0f} s"
     except Exception as error:  # noqa: BLE001 - it is what is measured
@@ -173,12 +173,16 @@ def nodes_return(contestant: str, place: Path) -> Record:
 
         record = _contest(contestant, place, blocks * BLOCK_ROWS, work, [(20, kill), (30, add)], slots=5)
         deaths = _dead(made)
-    return {**record, "deaths": deaths, "until_work": max((_first_work(place, *one) for one in joined), default=LIMIT)}
+    return {
+        **record,
+        "deaths": deaths,
+        "until_work": max((_first_work(place, *arrival) for arrival in joined), default=LIMIT),
+    }
 
 
 def _first_work(place: Path, node: str, since: float) -> float:
     """Seconds from when a node had joined until the first worker on it was given a block."""
-    times = [one["time"] for one in events(place) if one["kind"] == "ready" and one.get("node") == node]
+    times = [event["time"] for event in events(place) if event["kind"] == "ready" and event.get("node") == node]
     return max(min(times, default=since + LIMIT) - since, 0.0)
 
 
@@ -228,7 +232,7 @@ def deadly_row(contestant: str, place: Path) -> Record:
 
 def _died(place: Path) -> int:
     """Workers that have died in our run."""
-    return sum(one["kind"] == "died" for one in events(place))
+    return sum(event["kind"] == "died" for event in events(place))
 
 
 def duplicates(contestant: str, place: Path) -> Record:
@@ -270,7 +274,7 @@ def _blocks_per_second(place: Path, *, min_len: int) -> float:
     flow = jp.Dataset.load(place.parent / "in.jinx").process([jp.create("text_length_filter", min_len=min_len)])
     more = {"engine": jp.Ray(workers=4), "block_rows": 1}
     flow.export(place / "out.jinx", work_dir=str(place / "out.work"), **more)
-    times = sorted(one["time"] for one in block_events(place))
+    times = sorted(event["time"] for event in block_events(place))
     rest = times[SMALL_BLOCKS // 6 :]  # by then all workers have started
     return (len(rest) - 1) / (rest[-1] - rest[0])
 

@@ -61,29 +61,29 @@ def _again_for_a_death(record: Record) -> float:
 TARGETS = (
     Target("nodes die", "G1: rows lost or delivered twice", _lost_or_twice, 0, deaths=2),
     Target("nodes die", "G1: time over the ideal of the nodes that remain", _over_ideal, 1.10, deaths=2),
-    Target("nodes die", "G1: longest stall, s", lambda one: one["stall"], 1.0, deaths=2),
+    Target("nodes die", "G1: longest stall, s", lambda run: run["stall"], 1.0, deaths=2),
     Target("nodes return", "G2: rows lost or delivered twice", _lost_or_twice, 0, deaths=4),
-    Target("nodes return", "G2: until a new node has work, s", lambda one: one["until_work"], 3, deaths=4),
+    Target("nodes return", "G2: until a new node has work, s", lambda run: run["until_work"], 3, deaths=4),
     Target("workers die", "G3: rows lost or delivered twice", _lost_or_twice, 0, deaths=6),
     Target("workers die", "G3: blocks done again for one kill", _again_for_a_death, 2, deaths=6),
-    Target("deadly row", "G5: rows lost besides the deadly one", lambda one: one["lost"] - 1, 0, deaths=1),
-    Target("deadly row", "G5: workers that die, 2 + log2 of a block's rows", lambda one: one["deaths"], 5, deaths=1),
+    Target("deadly row", "G5: rows lost besides the deadly one", lambda run: run["lost"] - 1, 0, deaths=1),
+    Target("deadly row", "G5: workers that die, 2 + log2 of a block's rows", lambda run: run["deaths"], 5, deaths=1),
     Target("driver dies", "G6: rows lost or written twice", _lost_or_twice, 0, deaths=3),
     Target("driver dies", "G6: blocks done again for one kill, of 2 in work", _again_for_a_death, 2, deaths=3),
-    Target("driver dies", "G6: opens of finished inputs", lambda one: one["finished_opens"], 0, deaths=3),
-    Target("driver dies", "G6: until the first new block, s", lambda one: max(one["since_call"]), 2, deaths=3),
-    Target("shuffled blobs", "G8: bytes of messages for a sample", lambda one: one["message_bytes"], 200),
-    Target("shuffled blobs", "G8: MB spilled", lambda one: one["spilled_mb"], 0),
-    Target("fused blobs", "G9: MB/s", lambda one: one["mb_per_second"], 600, at_least=True),
-    Target("fused blobs", "G9: times Ray Data", lambda one: one["mb_per_second"], 5, at_least=True, over=RAY_DATA),
-    Target("fused blobs", "G9: private memory of driver and workers, MB", lambda one: one["program_mb"], 600),
-    Target("duplicates", "G10: rows lost when a worker dies", lambda one: one["lost"], 0, deaths=1),
-    Target("starve", "G11: until a recipe that cannot run is refused, s", lambda one: one["refused"], 5),
-    Target("starve", "G11: longest time without a block, s", lambda one: one["stall"], 60),
+    Target("driver dies", "G6: opens of finished inputs", lambda run: run["finished_opens"], 0, deaths=3),
+    Target("driver dies", "G6: until the first new block, s", lambda run: max(run["since_call"]), 2, deaths=3),
+    Target("shuffled blobs", "G8: bytes of messages for a sample", lambda run: run["message_bytes"], 200),
+    Target("shuffled blobs", "G8: MB spilled", lambda run: run["spilled_mb"], 0),
+    Target("fused blobs", "G9: MB/s", lambda run: run["mb_per_second"], 600, at_least=True),
+    Target("fused blobs", "G9: times Ray Data", lambda run: run["mb_per_second"], 5, at_least=True, over=RAY_DATA),
+    Target("fused blobs", "G9: private memory of driver and workers, MB", lambda run: run["program_mb"], 600),
+    Target("duplicates", "G10: rows lost when a worker dies", lambda run: run["lost"], 0, deaths=1),
+    Target("starve", "G11: until a recipe that cannot run is refused, s", lambda run: run["refused"], 5),
+    Target("starve", "G11: longest time without a block, s", lambda run: run["stall"], 60),
     Target(
         "small blocks",
         "G12: empty blocks/s with 4 workers",
-        lambda one: one["empty_blocks_per_second"],
+        lambda run: run["empty_blocks_per_second"],
         300,
         at_least=True,
     ),
@@ -138,10 +138,10 @@ def page(result: dict[str, Any]) -> str:
     lines += [_judged(target, result["records"]) for target in TARGETS]
     lines += ["", "![Blocks that have come out over time](ray.svg)", "", "## All runs", ""]
     for name in EXPERIMENTS:
-        found = [one for one in result["records"] if one["experiment"] == name]
+        found = [run for run in result["records"] if run["experiment"] == name]
         lines += [f"### {name.capitalize()}", "", _EXPERIMENTS[name], ""]
         lines += ["| contestant | round | what |", "|---|--:|---|"]
-        lines += [f"| {one['contestant']} | {one['round'] + 1} | {_told(one)} |" for one in found]
+        lines += [f"| {run['contestant']} | {run['round'] + 1} | {_told(run)} |" for run in found]
         lines += [""]
         if name == "few fused blobs":
             lines += _start_and_speed(result["records"])
@@ -164,23 +164,23 @@ def _figures(target: Target, records: list[Record]) -> list[float] | str:
     ours = _by_round(records, target.experiment, OURS)
     if not ours:
         return "not measured"
-    for one in ours.values():
-        if "failed" in one:
-            return one["failed"]
-        if one.get("deaths", 0) < target.deaths:
-            return _too_few(one.get("deaths"), target.deaths)
+    for run in ours.values():
+        if "failed" in run:
+            return run["failed"]
+        if run.get("deaths", 0) < target.deaths:
+            return _too_few(run.get("deaths"), target.deaths)
     if not target.over:
-        return [target.figure(one) for one in ours.values()]
+        return [target.figure(run) for run in ours.values()]
     theirs = _by_round(records, target.experiment, target.over)
     rounds = sorted(ours.keys() & theirs.keys())
-    if not rounds or any("failed" in theirs[one] for one in rounds):
+    if not rounds or any("failed" in theirs[number] for number in rounds):
         return f"{target.over} was not measured"
-    return [target.figure(ours[one]) / target.figure(theirs[one]) for one in rounds]
+    return [target.figure(ours[number]) / target.figure(theirs[number]) for number in rounds]
 
 
 def _by_round(records: list[Record], experiment: str, contestant: str) -> dict[int, Record]:
     wanted = experiment, contestant
-    return {one["round"]: one for one in records if (one["experiment"], one["contestant"]) == wanted}
+    return {run["round"]: run for run in records if (run["experiment"], run["contestant"]) == wanted}
 
 
 def _too_few(seen: int | None, wanted: int) -> str:
@@ -190,31 +190,31 @@ def _too_few(seen: int | None, wanted: int) -> str:
 
 
 _SHOWN: tuple[tuple[str, Callable[[Record], str]], ...] = (
-    ("failed", lambda one: _plain(one["failed"])),
-    ("local_cpu", lambda one: f"{one['ray_cpu']:.1f} CPU s on Ray, {one['start_cpu']:.1f} of them its start"),
-    ("local_cpu", lambda one: f"{one['local_cpu']:.1f} CPU s on the local engine"),
-    ("ideal", lambda one: f"{one['seconds']:.1f} s, {one['seconds'] / one['ideal']:.2f}x the ideal"),
-    ("ideal", lambda one: f"longest stall {one['stall']:.2f} s"),
-    ("mb_per_second", lambda one: f"{one['mb_per_second']:.0f} MB/s"),
-    ("program_mb", lambda one: f"{one['program_mb']:,} MB of memory, and {one['ray_mb']:,} of Ray's own processes"),
-    ("spilled_mb", lambda one: f"{one['spilled_mb']:,} MB spilled"),
-    ("message_bytes", lambda one: f"{one['message_bytes']:.0f} B of messages for a sample"),
-    ("empty_blocks_per_second", lambda one: f"{one['empty_blocks_per_second']:.0f} empty blocks/s"),
-    ("blocks_per_second", lambda one: f"{one['blocks_per_second']:.0f} blocks/s with a part each"),
-    ("until_work", lambda one: f"work on a new node after {one['until_work']:.1f} s"),
-    ("refused", lambda one: f"64 CPUs refused after {one['refused']:.2f} s"),
-    ("lost", lambda one: f"{one['lost']:,} rows lost"),
-    ("twice", lambda one: f"{one['twice']:,} rows twice"),
-    ("again", lambda one: f"{one['again']:,} rows done again"),
-    ("deaths", lambda one: f"{one['deaths']:,} died"),
-    ("finished_opens", lambda one: f"{one['finished_opens']:,} opens of finished inputs"),
-    ("since_call", lambda one: f"first new block after {_seconds(one['since_call'])} s"),
-    ("since_start", lambda one: f"after {_seconds(one['since_start'])} s from the start of the process"),
+    ("failed", lambda run: _plain(run["failed"])),
+    ("local_cpu", lambda run: f"{run['ray_cpu']:.1f} CPU s on Ray, {run['start_cpu']:.1f} of them its start"),
+    ("local_cpu", lambda run: f"{run['local_cpu']:.1f} CPU s on the local engine"),
+    ("ideal", lambda run: f"{run['seconds']:.1f} s, {run['seconds'] / run['ideal']:.2f}x the ideal"),
+    ("ideal", lambda run: f"longest stall {run['stall']:.2f} s"),
+    ("mb_per_second", lambda run: f"{run['mb_per_second']:.0f} MB/s"),
+    ("program_mb", lambda run: f"{run['program_mb']:,} MB of memory, and {run['ray_mb']:,} of Ray's own processes"),
+    ("spilled_mb", lambda run: f"{run['spilled_mb']:,} MB spilled"),
+    ("message_bytes", lambda run: f"{run['message_bytes']:.0f} B of messages for a sample"),
+    ("empty_blocks_per_second", lambda run: f"{run['empty_blocks_per_second']:.0f} empty blocks/s"),
+    ("blocks_per_second", lambda run: f"{run['blocks_per_second']:.0f} blocks/s with a part each"),
+    ("until_work", lambda run: f"work on a new node after {run['until_work']:.1f} s"),
+    ("refused", lambda run: f"64 CPUs refused after {run['refused']:.2f} s"),
+    ("lost", lambda run: f"{run['lost']:,} rows lost"),
+    ("twice", lambda run: f"{run['twice']:,} rows twice"),
+    ("again", lambda run: f"{run['again']:,} rows done again"),
+    ("deaths", lambda run: f"{run['deaths']:,} died"),
+    ("finished_opens", lambda run: f"{run['finished_opens']:,} opens of finished inputs"),
+    ("since_call", lambda run: f"first new block after {_seconds(run['since_call'])} s"),
+    ("since_start", lambda run: f"after {_seconds(run['since_start'])} s from the start of the process"),
 )
 
 
 def _seconds(times: list[float]) -> str:
-    return ", ".join(f"{one:.2f}" for one in times)
+    return ", ".join(f"{seconds:.2f}" for seconds in times)
 
 
 def _told(record: Record) -> str:
@@ -228,10 +228,10 @@ def _start_and_speed(records: list[Record]) -> list[str]:
     """Of each contestant, what all and few blobs tell about its start and about its speed when it has started."""
     lines: list[str] = []
     for contestant in (OURS, RAY_DATA):
-        runs = [one for one in records if one["contestant"] == contestant and "blobs" in one]
+        runs = [run for run in records if run["contestant"] == contestant and "blobs" in run]
         walls = {
-            count: statistics.median(one["wall"] for one in runs if one["blobs"] == count)
-            for count in {one["blobs"] for one in runs}
+            count: statistics.median(run["wall"] for run in runs if run["blobs"] == count)
+            for count in {run["blobs"] for run in runs}
         }
         if len(walls) > 1:
             few, many = min(walls), max(walls)
@@ -275,7 +275,7 @@ def _median_runs(records: list[Record]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for name in _COLORS:
         runs = [
-            one for one in records if one["experiment"] == PICTURED and one["contestant"] == name and one.get("times")
+            run for run in records if run["experiment"] == PICTURED and run["contestant"] == name and run.get("times")
         ]
         if runs:
             middle = statistics.median_low([run["seconds"] for run in runs])
@@ -286,7 +286,9 @@ def _median_runs(records: list[Record]) -> dict[str, Record]:
 def _rates(times: list[float], step: float = 0.5) -> list[tuple[float, float]]:
     """Blocks a second in the second around each point of time."""
     count = int(times[-1] / step) + 2
-    return [(at * step, float(sum(at * step - 0.5 <= one < at * step + 0.5 for one in times))) for at in range(count)]
+    return [
+        (at * step, float(sum(at * step - 0.5 <= moment < at * step + 0.5 for moment in times))) for at in range(count)
+    ]
 
 
 def _x(second: float, end: float) -> float:

@@ -18,8 +18,8 @@ class Workers:
 
     def rows(self) -> int:
         """Rows on which work was begun, those that were done twice counted twice."""
-        return sum(one.stat().st_size for one in self._folder.iterdir())
+        return sum(file.stat().st_size for file in self._folder.iterdir())
 
     def alive(self) -> list[int]:
         """Those that have not ended."""
-        return [int(one.name) for one in self._folder.iterdir() if Path("/proc", one.name).exists()]
+        return [int(file.name) for file in self._folder.iterdir() if Path("/proc", file.name).exists()]

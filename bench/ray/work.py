@@ -73,5 +73,5 @@ def packed_table(table: Any) -> Any:
     """The same of a table of Ray Data, without a copy of the blobs before they are packed."""
     import pyarrow as pa
 
-    checksums, lengths = packed([one.as_buffer() for one in table["blob"]])
+    checksums, lengths = packed([blob.as_buffer() for blob in table["blob"]])
     return pa.table({"n": table["n"], "crc": checksums, "pack": lengths})

@@ -144,7 +144,7 @@ class Bench:
                 json.loads(text) for text in pool.map(lambda _: self._in_process("jinx", *arguments), range(_PROCESSES))
             ]
         wall = time.perf_counter() - started
-        totals = {what: sum(one[what] for one in found) for what in ("cpu", "bytes")}
+        totals = {what: sum(of_process[what] for of_process in found) for what in ("cpu", "bytes")}
         sent = {f"sent_{what}": number for what, number in self.counts().items()}
         return {"case": EIGHT, "contestant": "jinx", "wall": wall, **totals, **sent}
 

@@ -104,14 +104,14 @@ def judged(target: Target, found: dict[tuple[str, str], list[Record]]) -> str:
         others = [records for name in target.others if (records := _measured(found, target, name))]
         rounds = zip(ours, *others, strict=False) if others else ()
         ratios = [
-            _per_item(one, target.clock) / min(_per_item(other, target.clock) for other in peers)
-            for one, *peers in rounds
+            _per_item(record, target.clock) / min(_per_item(other, target.clock) for other in peers)
+            for record, *peers in rounds
         ]
         told = target.others[0] if len(target.others) == 1 else "the fastest peer"
         bound = f"{target.bound:g}x {'as fast as ' if target.is_speedup else 'of '}{told}"
         reached, shown = statistics.median(ratios) if ratios else None, "{:.2f}x"
     else:
-        figures = [_per_item(one, target.clock) for one in ours]
+        figures = [_per_item(record, target.clock) for record in ours]
         bound = f"{target.bound:g} {target.unit}"
         reached, shown = statistics.median(figures) if figures else None, "{:,.3g} " + target.unit
     if target.clock in ("wall", "cpu"):

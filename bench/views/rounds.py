@@ -39,7 +39,7 @@ def alternate(
 def cpu() -> float:
     """Seconds of CPU time of this process and the children it has waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _told(record: Record) -> str:

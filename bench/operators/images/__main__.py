@@ -72,7 +72,9 @@ _NOT_COMPARED = {
 def page(results: dict[str, Any]) -> str:
     """The page as Markdown."""
     pairs = [(name, results["theirs"][name], seconds) for name, seconds in results["ours"].items()]
-    rows = [f"| `{name}` | {one:.3f} | {other:.3f} | {one / other:.0f} | {_TARGET} |" for name, one, other in pairs]
+    rows = [
+        f"| `{name}` | {theirs:.3f} | {ours:.3f} | {theirs / ours:.0f} | {_TARGET} |" for name, theirs, ours in pairs
+    ]
     one, five = (results["decoding"][count] for count in ("1", "5"))
     hashing = "left out" if results["hashing"] is None else f"{results['hashing']:.1f} s"
     parts = [

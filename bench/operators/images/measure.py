@@ -96,11 +96,17 @@ def compared(case: Case, theirs: list[Any], samples: list[dict[str, Any]]) -> Ou
     """Count the differences of a case, and the reasons."""
     outcome = Outcome(case.title, len(samples))
     reasons: Counter[str] = Counter()
-    for number, (sample, one, other) in enumerate(zip(samples, theirs, results(case, samples), strict=True)):
-        if one == json.loads(json.dumps(other)):
+    for number, (sample, their_result, our_result) in enumerate(
+        zip(samples, theirs, results(case, samples), strict=True)
+    ):
+        if their_result == json.loads(json.dumps(our_result)):
             continue
         outcome.different += 1
-        found = [what for what, explains in case.reasons if isinstance(one, dict) and explains(sample, one, other)]
+        found = [
+            what
+            for what, explains in case.reasons
+            if isinstance(their_result, dict) and explains(sample, their_result, our_result)
+        ]
         reasons.update(found)
         if not found:
             outcome.unexplained.append(number)

@@ -118,8 +118,8 @@ def _throughput(results: dict[str, Any]) -> str:
             disk, bucket = (median(times[size][place]) for place in ("disk", "bucket"))
             row = f"| {name} | {blocks[size]} | {disk:.2f} s | {bucket:.2f} s | {disk / bucket:.2f} |"
             if size == "large":
-                each = " | ".join(f"{1000 * _added(times, place) / more:.0f} ms" for place in ("disk", "bucket"))
-                row += f" {each} | {_long_ratio(times):.2f} |"
+                added = " | ".join(f"{1000 * _added(times, place) / more:.0f} ms" for place in ("disk", "bucket"))
+                row += f" {added} | {_long_ratio(times):.2f} |"
             else:
                 row += " | | |"
             lines.append(row)

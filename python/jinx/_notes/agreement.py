@@ -12,7 +12,7 @@ def percent(units: Sequence[Sequence[Hashable | None]]) -> float | None:
         units: For each sample the answer of each person; None where there is none.
     """
     pairs = [pair for unit in units for pair in combinations([answer for answer in unit if answer is not None], 2)]
-    return None if not pairs else sum(one == other for one, other in pairs) / len(pairs)
+    return None if not pairs else sum(answer == other for answer, other in pairs) / len(pairs)
 
 
 def cohen_kappa(first: Sequence[Hashable | None], second: Sequence[Hashable | None]) -> float | None:
@@ -20,11 +20,13 @@ def cohen_kappa(first: Sequence[Hashable | None], second: Sequence[Hashable | No
 
     None if they share no sample, or if both always gave one and the same answer.
     """
-    pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
+    pairs = [
+        (answer, other) for answer, other in zip(first, second, strict=True) if answer is not None and other is not None
+    ]
     if not pairs:
         return None
-    observed = sum(one == other for one, other in pairs) / len(pairs)
-    left, right = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    observed = sum(answer == other for answer, other in pairs) / len(pairs)
+    left, right = Counter(answer for answer, _ in pairs), Counter(other for _, other in pairs)
     by_chance = sum(left[name] * right[name] for name in left) / len(pairs) ** 2
     return None if by_chance == 1 else (observed - by_chance) / (1 - by_chance)
 

@@ -174,8 +174,8 @@ def _stage(name: str, batching: batching_methods.Batching, sizes: Sizes) -> Stag
     cells = int(batching.widths.sum())
     images = None
     if IMAGES in sizes.columns and len(batching.widths):
-        each = np.add.reduceat(sizes.columns[IMAGES][batching.positions].astype(np.int64), batching.offsets[:-1])
-        images = (int(each.min()), float(each.mean()), int(each.max()))
+        counts = np.add.reduceat(sizes.columns[IMAGES][batching.positions].astype(np.int64), batching.offsets[:-1])
+        images = (int(counts.min()), float(counts.mean()), int(counts.max()))
     return Stage(
         name=name,
         rows=len(batching.widths),

@@ -293,8 +293,8 @@ def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) 
     """
     draws_of_sources: list[tuple[int, int, int]] = []
     for count, weight in zip(samples, weights or (1.0,) * len(samples), strict=True):
-        each = Fraction(weight) * count
-        before, after = (math.floor(each * epochs + Fraction(1, 2)) for epochs in (epoch, epoch + 1))
+        per_epoch = Fraction(weight) * count
+        before, after = (math.floor(per_epoch * epochs + Fraction(1, 2)) for epochs in (epoch, epoch + 1))
         draws_of_sources.append((count, after - before, before % count if count else 0))
     total = sum(draws for _, draws, _ in draws_of_sources)
     if total > _MOST_DRAWS:

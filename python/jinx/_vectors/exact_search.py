@@ -110,9 +110,9 @@ class _Search:
             scores -= (self._lengths**2).astype(np.float32)[:, None]
             slack = 2 * self._error * (longest + self._lengths) ** 2
         floors = np.array([nearest.floor(is_square=self._metric == "l2") for nearest in self._best]) - slack
-        for i, one in enumerate(self._best):
-            if len(one.scores) < one.k < scores.shape[1]:
-                floors[i] = np.partition(scores[i], -one.k)[-one.k] - 2 * slack[i]
+        for i, nearest in enumerate(self._best):
+            if len(nearest.scores) < nearest.k < scores.shape[1]:
+                floors[i] = np.partition(scores[i], -nearest.k)[-nearest.k] - 2 * slack[i]
         found, columns = np.nonzero(scores >= floors.astype(np.float32)[:, None])
         bounds = np.searchsorted(found, np.arange(len(self._best) + 1))
         for i in np.flatnonzero(np.diff(bounds)).tolist():

@@ -204,7 +204,7 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
         find, probes = IndexSearch(index, vectors.array), 1
         while True:
             probes = min(probes, index.lists)
-            found = [_others(one, row, k) for one, row in zip(find(queries, k + 1, probes), asked, strict=True)]
+            found = [_others(result, row, k) for result, row in zip(find(queries, k + 1, probes), asked, strict=True)]
             # Vectors at the same distance are equally good results.
             hits = [int((scores >= least[-1]).sum()) for scores, least in zip(found, best, strict=True)]
             shares = np.array(hits) / k

@@ -65,8 +65,8 @@ def nearest(
     count = min((len(positions) for positions, _ in found), default=0)
     if not found:
         return Nearest(np.empty((0, k), np.int64), np.empty((0, k)))
-    positions = np.stack([one[:count] for one, _ in found])
-    scores = np.stack([one[:count] for _, one in found]) * (-1 if metric == "l2" else 1)
+    positions = np.stack([rows[:count] for rows, _ in found])
+    scores = np.stack([values[:count] for _, values in found]) * (-1 if metric == "l2" else 1)
     return Nearest(positions[0], scores[0]) if np.ndim(query) == 1 else Nearest(positions, scores)
 
 

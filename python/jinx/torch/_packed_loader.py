@@ -258,8 +258,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
         """The number of labels in a step over all ranks; it comes from the plan, so that ranks need not communicate."""
         if self._labels_of_packs is None:
             return None
-        every = self._active.step_packs(step // self._active.accumulation)
-        return int(self._labels_of_packs[every[every >= 0]].sum())
+        packs = self._active.step_packs(step // self._active.accumulation)
+        return int(self._labels_of_packs[packs[packs >= 0]].sum())
 
     @cached_property
     def _labels_of_packs(self) -> npt.NDArray[np.int64] | None:

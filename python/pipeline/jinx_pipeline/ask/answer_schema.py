@@ -30,7 +30,7 @@ def _strict(name: str) -> dict[str, Any]:
     needed = set(schema["required"])
     properties = {
         parameter: (kind if parameter in needed else {"anyOf": [kind, {"type": "null"}]})
-        for parameter, kind in ((one, _plain(other)) for one, other in schema["properties"].items())
+        for parameter, kind in ((key, _plain(value)) for key, value in schema["properties"].items())
     }
     return _object(properties)
 

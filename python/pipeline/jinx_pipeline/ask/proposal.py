@@ -70,7 +70,7 @@ def propose(request: str, path: str, out: str, profile: Profile, model: ChatMode
     found = offered_operators(request)
     if not found:
         raise ModelError(f"no operator is about {request!r}; jinx-pipeline ops lists all")
-    offered = tuple(one.name for one in found)
+    offered = tuple(operator.name for operator in found)
     schema = answer_schema(offered)
     messages = [
         {"role": "system", "content": _SYSTEM},
@@ -92,7 +92,7 @@ def propose(request: str, path: str, out: str, profile: Profile, model: ChatMode
 
 
 def _question(request: str, profile: Profile, found: list[Found]) -> str:
-    operators = "\n\n".join(f"{one.name}: {one.facts['text']}" for one in found)
+    operators = "\n\n".join(f"{operator.name}: {operator.facts['text']}" for operator in found)
     return f"Request: {request}\n\nThe dataset:\n{chr(10).join(profile.lines())}\n\nOperators:\n\n{operators}"
 
 

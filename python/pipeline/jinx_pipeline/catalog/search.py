@@ -161,15 +161,15 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
     is_deciding = not _DECIDING.isdisjoint(_WORD.findall(query.lower()))
     scores = [
         {name: index.score(name, terms, is_deciding=is_deciding) for name in index.documents if name not in without}
-        for terms in (Counter(_query_terms(one)) for one in asked)
+        for terms in (Counter(_query_terms(part)) for part in asked)
     ]
     ranked = [
-        sorted((name for name, score in one.items() if score > 0), key=lambda name: (-one[name], name))
-        for one in scores
+        sorted((name for name, score in by_name.items() if score > 0), key=lambda name: (-by_name[name], name))
+        for by_name in scores
     ]
     # The best results for each part of the request come first, so that each part is represented.
     best = dict.fromkeys(name for rank in zip_longest(*ranked) for name in rank if name is not None)
-    return [Found(name, max(one[name] for one in scores), described(name)) for name in islice(best, limit)]
+    return [Found(name, max(by_name[name] for by_name in scores), described(name)) for name in islice(best, limit)]
 
 
 def _query_terms(query: str) -> list[str]:

@@ -84,13 +84,13 @@ def _offer(request: str, *, as_json: bool) -> int:
 
     found = offered_operators(request)[:_OFFERED]
     if as_json:
-        print_json({"offered": [one.name for one in found]})
+        print_json({"offered": [operator.name for operator in found]})
         return 0
     if not found:
         raise click.UsageError(f"no operator is about {request!r}; jinx-pipeline ops lists all")
     click.echo("These operators fit. Name a model (--url and --model) for a recipe, or write one with them:", err=True)
-    for one in found:
-        click.echo(f"{one.name}: {one.facts['summary']}")
+    for operator in found:
+        click.echo(f"{operator.name}: {operator.facts['summary']}")
     return 0
 
 

@@ -48,9 +48,9 @@ def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwri
             names = (output, f"{output.removesuffix('jinx')}binx") if output.endswith(".jinx") else (output,)
             if any(_is_or_holds(name, file) for name in names):
                 raise ValueError(f"{file} is, or lies in, {output}, which the run writes; choose another name")
-    for one, other in combinations(given, 2):
-        if os.path.realpath(one) == os.path.realpath(other):
-            raise ValueError(f"{one} is named twice; choose another name")
+    for first, second in combinations(given, 2):
+        if os.path.realpath(first) == os.path.realpath(second):
+            raise ValueError(f"{first} is named twice; choose another name")
 
 
 def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:

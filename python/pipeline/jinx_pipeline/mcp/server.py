@@ -105,7 +105,7 @@ class _Tools:
     def search_operators(self, words: str) -> Any:
         """Find operators by words, such as "remove near duplicates"; the best come first."""
         found = found_operators(words, _FOUND, self._place.refused)
-        return {"operators": [{"name": one.name, "summary": one.facts["summary"]} for one in found]}
+        return {"operators": [{"name": operator.name, "summary": operator.facts["summary"]} for operator in found]}
 
     def describe_operator(self, operator: str) -> Any:
         """Describe an operator, with the JSON Schema of its parameters."""

@@ -45,7 +45,7 @@ def masks_of(model: Model, media: Sequence[Media], ctx: Context) -> "list[Mask]"
 
     def run(batch: "list[Pixels]") -> "Results[Pixels]":
         # The batch size of an exported model may be fixed.
-        stacks = [np.stack(batch)] if not isinstance(shape[0], int) else [one[None] for one in batch]
+        stacks = [np.stack(batch)] if not isinstance(shape[0], int) else [pixels[None] for pixels in batch]
         found = np.concatenate([loaded.run({name: stack})[0] for stack in stacks])
         return lambda: list(found.reshape(len(batch), -1, *found.shape[-2:])[:, 0])
 

@@ -60,7 +60,7 @@ def captions(
         import torch
 
         with loaded.inference():
-            on_device = {name: loaded.on_device(torch.cat([one[name] for one in batch])) for name in batch[0]}
+            on_device = {name: loaded.on_device(torch.cat([inputs[name] for inputs in batch])) for name in batch[0]}
             ids = loaded.network.generate(**on_device, max_new_tokens=max_new_tokens, **options)
         return lambda: _grouped(processor.batch_decode(ids, skip_special_tokens=True), count)
 

@@ -75,9 +75,9 @@ def seen_captions(
         return []
     loaded = ctx.model(model, load_vision_chat)
 
-    def prepare(one: Prompted) -> list[Inputs]:
-        shown = list((one.pictures or pictures).make(one.medium))
-        text = conversation(loaded, one.prompt, len(shown), "image", system)
+    def prepare(item: Prompted) -> list[Inputs]:
+        shown = list((item.pictures or pictures).make(item.medium))
+        text = conversation(loaded, item.prompt, len(shown), "image", system)
         return [loaded.processed(text=[text], images=[shown])] if shown else []
 
     return _captions(loaded, prepare, items, ctx, count=count, max_new_tokens=max_new_tokens)
@@ -105,11 +105,11 @@ def heard_captions(
     loaded = ctx.model(model, load_audio_chat)
     rate = _processor(loaded).feature_extractor.sampling_rate
 
-    def prepare(one: Prompted) -> list[Inputs]:
-        sound = sounds(one.medium, rate)
+    def prepare(item: Prompted) -> list[Inputs]:
+        sound = sounds(item.medium, rate)
         if sound is None or not len(sound):
             return []
-        text = conversation(loaded, one.prompt, 1, "audio", None)
+        text = conversation(loaded, item.prompt, 1, "audio", None)
         return [loaded.processed(text=[text], audio=[sound], sampling_rate=rate)]
 
     return _captions(loaded, prepare, items, ctx, count=1, max_new_tokens=max_new_tokens)
@@ -165,7 +165,7 @@ def _captions(
 
     captions: list[list[str]] = [[] for _ in items]
     limits, threads = loaded.picture_limits, ctx.threads or 1
-    fed = feed(items, prepare, run, limits=limits, size=lambda one: one["input_ids"].shape[1], threads=threads)
+    fed = feed(items, prepare, run, limits=limits, size=lambda inputs: inputs["input_ids"].shape[1], threads=threads)
     for number, candidates in fed:
         captions[number] = candidates[0] if candidates else []
     return captions
@@ -181,13 +181,13 @@ def _joined(loaded: Pretrained, batch: Sequence[Inputs]) -> dict[str, Any]:
     """The tensors of conversations whose media have equal shapes; texts are padded on the left."""
     import torch
 
-    width = max(one["input_ids"].shape[1] for one in batch)
+    width = max(inputs["input_ids"].shape[1] for inputs in batch)
 
-    def padded(name: str, one: Inputs) -> Any:
-        tensor, length = one[name], one["input_ids"].shape[1]
-        if tensor.shape != one["input_ids"].shape:
+    def padded(name: str, inputs: Inputs) -> Any:
+        tensor, length = inputs[name], inputs["input_ids"].shape[1]
+        if tensor.shape != inputs["input_ids"].shape:
             return tensor
         value = (_processor(loaded).tokenizer.pad_token_id or 0) if name == "input_ids" else 0
         return torch.nn.functional.pad(tensor, (width - length, 0), value=value)
 
-    return {name: torch.cat([padded(name, one) for one in batch]) for name in batch[0]}
+    return {name: torch.cat([padded(name, inputs) for inputs in batch]) for name in batch[0]}

@@ -52,16 +52,18 @@ def depths(loaded: Pretrained, pictures: "Sequence[Image]", threads: int | None)
 
         found: list[Any] = []
         with loaded.inference():
-            for _, equal in groupby(batch, key=lambda one: one.pixels.shape):
+            for _, equal in groupby(batch, key=lambda picture: picture.pixels.shape):
                 inputs = list(equal)
-                output = loaded.network(pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])))
+                output = loaded.network(
+                    pixel_values=loaded.on_device(torch.stack([picture.pixels for picture in inputs]))
+                )
                 output.predicted_depth = output.predicted_depth.float()
-                sizes = [(one.height, one.width) for one in inputs]
+                sizes = [(picture.height, picture.width) for picture in inputs]
                 found += loaded.image_processor.post_process_depth_estimation(output, target_sizes=sizes)
-        return lambda: [one["predicted_depth"].cpu().numpy() for one in found]
+        return lambda: [depth["predicted_depth"].cpu().numpy() for depth in found]
 
     rows: list[Any] = [None] * len(pictures)
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
+    size = lambda picture: picture.pixels.shape[-2] * picture.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, (row,) in feed(pictures, prepare, run, limits=loaded.picture_limits, size=size, threads=threads or 1):
         rows[number] = row
     yield from rows

@@ -72,14 +72,16 @@ def objects_in(
         found: list[Any] = []
         with loaded.inference():
             # Only pictures of the same shape are batched, because not all models have a mask for padding.
-            for _, equal in groupby(batch, key=lambda one: one.pixels.shape):
+            for _, equal in groupby(batch, key=lambda picture: picture.pixels.shape):
                 inputs = list(equal)
-                output = loaded.network(pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])))
-                sizes = [(one.height, one.width) for one in inputs]
+                output = loaded.network(
+                    pixel_values=loaded.on_device(torch.stack([picture.pixels for picture in inputs]))
+                )
+                sizes = [(picture.height, picture.width) for picture in inputs]
                 found += loaded.image_processor.post_process_object_detection(
                     output, threshold=min_score, target_sizes=sizes
                 )
-        return lambda: [_without_overlaps(_objects(one, names), max_overlap) for one in found]
+        return lambda: [_without_overlaps(_objects(raw, names), max_overlap) for raw in found]
 
     rows: list[Any] = [None] * len(media)
     limits, threads = loaded.picture_limits, ctx.threads or 1
@@ -88,28 +90,28 @@ def objects_in(
     return rows
 
 
-def _pixel_count(one: _Input) -> int:
-    return one.pixels.shape[-2] * one.pixels.shape[-1]
+def _pixel_count(picture: _Input) -> int:
+    return picture.pixels.shape[-2] * picture.pixels.shape[-1]
 
 
 def _objects(found: Any, names: Any) -> list[Detected]:
     values = zip(found["labels"].tolist(), found["scores"].tolist(), found["boxes"].tolist(), strict=True)
     objects = [Detected(str(names[number]), number, score, tuple(box)) for number, score, box in values]
-    return sorted(objects, key=lambda one: -one.score)
+    return sorted(objects, key=lambda detected: -detected.score)
 
 
 def _without_overlaps(objects: Sequence[Detected], max_overlap: float) -> list[Detected]:
     kept: list[Detected] = []
-    for one in objects:
-        if all(one.number != other.number or overlap(one.box, other.box) <= max_overlap for other in kept):
-            kept.append(one)
+    for detected in objects:
+        if all(detected.number != other.number or overlap(detected.box, other.box) <= max_overlap for other in kept):
+            kept.append(detected)
     return kept
 
 
-def overlap(one: Sequence[float], other: Sequence[float]) -> float:
+def overlap(first: Sequence[float], second: Sequence[float]) -> float:
     """The intersection of two boxes as a share of their union."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
     common = max(width, 0.0) * max(height, 0.0)
-    union = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)) - common
+    union = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second)) - common
     return common / union if union > 0 else 0.0

@@ -122,7 +122,7 @@ def feed(
             inputs: list[tuple[int, int, P]] = []
             for number, made in window_items:
                 collected.expect(number, len(made))
-                inputs += [(number, place, one) for place, one in enumerate(made)]
+                inputs += [(number, place, value) for place, value in enumerate(made)]
             # Begin with the largest inputs, so that memory runs out early if at all. Equal inputs keep their order.
             inputs.sort(key=lambda entry: -size(entry[2]))
             while inputs:
@@ -265,7 +265,7 @@ class _Window(Generic[R]):
         lacking: str | None = None
         results: Results[R] | None = None
         try:
-            results = run([one for _, _, one in batch])
+            results = run([value for _, _, value in batch])
         except Exception as error:
             if not is_out_of_memory(error):
                 raise

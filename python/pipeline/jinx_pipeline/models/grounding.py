@@ -82,22 +82,22 @@ def located(
     # All texts are padded to the length used in training; a shorter mask would change the results.
     length = min(getattr(loaded.network.config.text_config, "max_position_embeddings", 16), loaded.longest_text)
 
-    def prepare(one: Phrases) -> list[_Input]:
+    def prepare(item: Phrases) -> list[_Input]:
         options = {"padding": "max_length", "truncation": True, "max_length": length, "return_tensors": "np"}
-        tokens = loaded.encoded(one.phrases, **options)
-        made = pictures.make(one.medium)
+        tokens = loaded.encoded(item.phrases, **options)
+        made = pictures.make(item.medium)
         return [_Input(loaded.pixels(picture), picture.height, picture.width, tokens) for picture in made]
 
     def run(batch: list[_Input]) -> Results[list[Located]]:
         found: list[list[Located]] = []
         with loaded.inference():
-            for _, equal in groupby(batch, key=lambda one: (one.pixels.shape, len(one.tokens))):
+            for _, equal in groupby(batch, key=lambda picture: (picture.pixels.shape, len(picture.tokens))):
                 found += _found_in(loaded, list(equal), min_score)
         return lambda: found
 
     rows: list[Any] = [None] * len(wanted)
     limits, threads = loaded.picture_limits, ctx.threads or 1
-    size = lambda one: one.pixels.shape[-2] * one.pixels.shape[-1]  # noqa: E731 - too short for a function
+    size = lambda picture: picture.pixels.shape[-2] * picture.pixels.shape[-1]  # noqa: E731 - too short for a function
     for number, found in feed(wanted, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = found
     return rows
@@ -108,15 +108,15 @@ def _found_in(loaded: Pretrained, inputs: Sequence[_Input], min_score: float) ->
     import numpy as np
     import torch
 
-    ids = torch.from_numpy(np.concatenate([one.tokens for one in inputs]))
+    ids = torch.from_numpy(np.concatenate([picture.tokens for picture in inputs]))
     output = loaded.network(
         input_ids=loaded.on_device(ids),
         attention_mask=loaded.on_device((ids != (loaded.tokenizer.pad_token_id or 0)).long()),
-        pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])),
+        pixel_values=loaded.on_device(torch.stack([picture.pixels for picture in inputs])),
     )
-    sizes = [(one.height, one.width) for one in inputs]
+    sizes = [(picture.height, picture.width) for picture in inputs]
     boxes = loaded.image_processor.post_process_object_detection(output, threshold=min_score, target_sizes=sizes)
-    return [_sorted(one, height * width) for one, (height, width) in zip(boxes, sizes, strict=True)]
+    return [_sorted(raw, height * width) for raw, (height, width) in zip(boxes, sizes, strict=True)]
 
 
 def _sorted(found: Any, area: int) -> list[Located]:
@@ -125,4 +125,4 @@ def _sorted(found: Any, area: int) -> list[Located]:
         Located(number, score, tuple(box), (box[2] - box[0]) * (box[3] - box[1]) / area)
         for number, score, box in values
     ]
-    return sorted(located, key=lambda one: -one.score)
+    return sorted(located, key=lambda hit: -hit.score)

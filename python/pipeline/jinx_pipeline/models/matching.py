@@ -53,8 +53,8 @@ def matching_pictures(
     loaded = ctx.model(model, load_matching)
     limit = loaded.network.config.text_config.max_position_embeddings
 
-    def prepare(one: tuple[str, Media, Pictures]) -> list[tuple[list[int], Any]]:
-        text, medium, pictures = one
+    def prepare(item: tuple[str, Media, Pictures]) -> list[tuple[list[int], Any]]:
+        text, medium, pictures = item
         (tokens,) = loaded.encoded([text], truncation=True, max_length=limit)
         return [(tokens, loaded.pixels(picture)) for picture in pictures.make(medium)]
 

@@ -42,7 +42,7 @@ class OnnxModel:
     @property
     def inputs(self) -> dict[str, list[Any]]:
         """The shape of each input; a string stands for a variable size."""
-        return {one.name: list(one.shape) for one in self.session.get_inputs()}
+        return {node.name: list(node.shape) for node in self.session.get_inputs()}
 
     def run(self, inputs: "Arrays") -> "list[npt.NDArray[np.float32]]":
         """The outputs for the named inputs."""

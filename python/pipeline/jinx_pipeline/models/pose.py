@@ -70,7 +70,7 @@ def people_in(
 
     def run(batch: list[_Input]) -> Results[list[Person]]:
         with loaded.inference():
-            people = [_people(loaded, one) for one in batch]
+            people = [_people(loaded, picture) for picture in batch]
         return lambda: people
 
     rows: list[Any] = [None] * len(media)
@@ -82,7 +82,7 @@ def people_in(
 
 def _prepared(loaded: Pretrained, picture: "Image", objects: Sequence[Detected]) -> _Input:
     """The people in a picture, cut out and scaled."""
-    people = [one for one in objects if one.label == _PERSON]
+    people = [detected for detected in objects if detected.label == _PERSON]
     if not people:
         return _Input([], [], None)
     boxes = [[box[0], box[1], box[2] - box[0], box[3] - box[1]] for _, _, _, box in people]
@@ -90,18 +90,18 @@ def _prepared(loaded: Pretrained, picture: "Image", objects: Sequence[Detected])
     return _Input(people, boxes, made["pixel_values"])
 
 
-def _people(loaded: Pretrained, one: _Input) -> list[Person]:
+def _people(loaded: Pretrained, picture: _Input) -> list[Person]:
     """The keypoints of the people in a picture; they are processed as one batch."""
-    if not one.people:
+    if not picture.people:
         return []
     options: dict[str, Any] = {}
     if getattr(loaded.network.config.backbone_config, "num_experts", 1) > 1:
         import torch
 
-        options["dataset_index"] = loaded.on_device(torch.zeros(len(one.boxes), dtype=torch.int64))
-    output = loaded.network(pixel_values=loaded.on_device(one.pixels), **options)
+        options["dataset_index"] = loaded.on_device(torch.zeros(len(picture.boxes), dtype=torch.int64))
+    output = loaded.network(pixel_values=loaded.on_device(picture.pixels), **options)
     output.heatmaps = output.heatmaps.float()
-    (found,) = loaded.image_processor.post_process_pose_estimation(output, boxes=[one.boxes])
+    (found,) = loaded.image_processor.post_process_pose_estimation(output, boxes=[picture.boxes])
     return [
         Person(
             person.box,
@@ -111,5 +111,5 @@ def _people(loaded: Pretrained, one: _Input) -> list[Person]:
                 for place, score in zip(pose["keypoints"].tolist(), pose["scores"].reshape(-1).tolist(), strict=True)
             ],
         )
-        for person, pose in zip(one.people, found, strict=True)
+        for person, pose in zip(picture.people, found, strict=True)
     ]

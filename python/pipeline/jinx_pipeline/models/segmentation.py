@@ -87,13 +87,13 @@ def segments_in(
 
         with loaded.inference():
             embeddings = loaded.network.get_image_embeddings(
-                loaded.on_device(torch.stack([one.pixels for one in batch]))
+                loaded.on_device(torch.stack([picture.pixels for picture in batch]))
             )
             found = [
-                _segments(loaded, one, embedding[None], points, min_score)
-                for one, embedding in zip(batch, embeddings, strict=True)
+                _segments(loaded, picture, embedding[None], points, min_score)
+                for picture, embedding in zip(batch, embeddings, strict=True)
             ]
-        return lambda: [_without_overlaps(one, max_overlap) for one in found]
+        return lambda: [_without_overlaps(segments, max_overlap) for segments in found]
 
     rows: list[Any] = [None] * len(media)
     for number, segments in feed(media, prepare, run, limits=loaded.picture_limits, threads=ctx.threads or 1):
@@ -101,12 +101,12 @@ def segments_in(
     return rows
 
 
-def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_score: float) -> Segments:
+def _segments(loaded: Pretrained, picture: _Input, embedding: Any, points: int, min_score: float) -> Segments:
     """For each point of the grid, the segment that the model considers best."""
     import torch
 
     ticks = (torch.arange(points, dtype=torch.float32) + 0.5) / points
-    rows, columns = torch.meshgrid(ticks * one.scaled[0], ticks * one.scaled[1], indexing="ij")
+    rows, columns = torch.meshgrid(ticks * picture.scaled[0], ticks * picture.scaled[1], indexing="ij")
     grid = torch.stack([columns.reshape(-1), rows.reshape(-1)], dim=1)
     boxes, scores = [np.empty((0, 4), np.float32)], [np.empty(0, np.float32)]
     for part in grid.split(_POINTS):
@@ -117,16 +117,16 @@ def _segments(loaded: Pretrained, one: _Input, embedding: Any, points: int, min_
         )
         fits = output.iou_scores[0].float()  # shape: (points, masks)
         best = fits.argmax(dim=1)
-        each = torch.arange(len(part), device=fits.device)
-        kept = fits[each, best] >= min_score
+        numbers = torch.arange(len(part), device=fits.device)
+        kept = fits[numbers, best] >= min_score
         if not kept.any():
             continue
-        low = output.pred_masks[0][each, best][kept].float()
-        (masks,) = loaded.image_processor.post_process_masks([low[:, None].cpu()], [one.size], [one.scaled])
+        low = output.pred_masks[0][numbers, best][kept].float()
+        (masks,) = loaded.image_processor.post_process_masks([low[:, None].cpu()], [picture.size], [picture.scaled])
         found = boxes_of(masks[:, 0].numpy())
         is_there = found[:, 2] > found[:, 0]
         boxes.append(found[is_there])
-        scores.append(fits[each, best][kept].cpu().numpy()[is_there])
+        scores.append(fits[numbers, best][kept].cpu().numpy()[is_there])
     return Segments(np.concatenate(boxes), np.concatenate(scores))
 
 

@@ -73,10 +73,10 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
             for _, equal in groupby(batch, key=lambda pixels: pixels.shape):
                 output = loaded.network(pixel_values=loaded.on_device(torch.stack(list(equal))))
                 maps += list(output.last_hidden_state[:, 0].float())
-        return lambda: [text_share(one.cpu().numpy()) for one in maps]
+        return lambda: [text_share(text_map.cpu().numpy()) for text_map in maps]
 
     rows: list[Any] = [None] * len(media)
-    size = lambda one: one.shape[-2] * one.shape[-1]  # noqa: E731 - too short for a function
+    size = lambda pixels: pixels.shape[-2] * pixels.shape[-1]  # noqa: E731 - too short for a function
     limits, threads = loaded.picture_limits, ctx.threads or 1
     for number, shares in feed(media, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = np.array(shares, np.float32)

@@ -64,13 +64,13 @@ def video_captions(
     def run(batch: list[_Input]) -> Results[list[str]]:
         with loaded.inference():
             # Each video has its own number of frames and its own prompt, so the frames of each video are a batch.
-            found = [_caption(loaded, one, options) for one in batch]
+            found = [_caption(loaded, video, options) for video in batch]
         return lambda: found
 
     results: list[list[str]] = [[] for _ in media]
     limits, threads = loaded.picture_limits, ctx.threads or 1
     for number, found in feed(
-        range(len(media)), prepare, run, limits=limits, size=lambda one: one.frames.numel(), threads=threads
+        range(len(media)), prepare, run, limits=limits, size=lambda video: video.frames.numel(), threads=threads
     ):
         results[number] = found[0] if found else []
     return results

@@ -44,10 +44,10 @@ def _fastest_first(recipe: Recipe, run: Sequence[int], rates: Mapping[int, float
     return ordered
 
 
-def _depend(one: Operator, other: Operator) -> bool:
+def _depend(first: Operator, second: Operator) -> bool:
     """Whether the order of two filters affects a result: they share a statistic, or one reads the other's."""
-    stats, others = _stats_of(one), _stats_of(other)
-    return bool(stats & others) or _reads_any(one, others) or _reads_any(other, stats)
+    stats, others = _stats_of(first), _stats_of(second)
+    return bool(stats & others) or _reads_any(first, others) or _reads_any(second, stats)
 
 
 def _stats_of(operator: Operator) -> set[str]:

@@ -367,7 +367,9 @@ class Recipe:
             ],
             "export": None if export is None else export.described,
             "outputs": [other.described for other in self.exports[1:]],
-            **({"validators": _json([one.to_data() for one in self.validators])} if self.validators else {}),
+            **(
+                {"validators": _json([validator.to_data() for validator in self.validators])} if self.validators else {}
+            ),
             "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,

@@ -110,15 +110,15 @@ def effects(values: Iterable[Values]) -> list[Change]:
             some samples; otherwise it has changed samples.
     """
     found: list[Change] = []
-    for each in values:
-        for statistic, before in each.before.items():
-            after = each.after.get(statistic, before[:0])
+    for of_operator in values:
+        for statistic, before in of_operator.before.items():
+            after = of_operator.after.get(statistic, before[:0])
             dropped = _without(before, after)
             if dropped is None:
-                change = _change(each.operator, statistic, after, before)
+                change = _change(of_operator.operator, statistic, after, before)
                 change = change and replace(change, mean_before=float(before.mean()))
             else:
-                change = _change(each.operator, statistic, after, dropped)
+                change = _change(of_operator.operator, statistic, after, dropped)
             if change is not None:
                 found.append(change)
     return _corrected(found)

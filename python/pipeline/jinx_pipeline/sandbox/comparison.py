@@ -86,7 +86,7 @@ class _Comparing:
         rows: list[Row] = []
         last: list[Row] = []
         for number, budget in enumerate(self._spec.budgets):
-            done = [(one, self._row(one, budget)) for one in remaining]
+            done = [(contestant, self._row(contestant, budget)) for contestant in remaining]
             ranked = self._ranked(done)
             # Choose as many samples at random as the best variant has, so that only the choice of samples differs.
             control_rows = [
@@ -99,8 +99,8 @@ class _Comparing:
             last = [row for _, row in ranked] + control_rows
             rows += [row for _, row in done] + control_rows
             if number < len(self._spec.budgets) - 1:
-                remaining = [one for one, _ in ranked[: math.ceil(len(ranked) / self._spec.eta)]]
-                self._say(f"budget {budget:,}: {', '.join(one.name for one in remaining)} remain")
+                remaining = [contestant for contestant, _ in ranked[: math.ceil(len(ranked) / self._spec.eta)]]
+                self._say(f"budget {budget:,}: {', '.join(contestant.name for contestant in remaining)} remain")
         scores = {row.variant: row.scores for row in last}
         return Comparison(rows, verdict(scores, CONTROLS, is_max=self._is_max))
 
@@ -121,11 +121,11 @@ class _Comparing:
 
     def _ranked(self, done: list[tuple[Contestant, Row]]) -> list[tuple[Contestant, Row]]:
         """The rows that did not fail, best first."""
-        ended = [(one, row, row.mean) for one, row in done if row.mean is not None]
+        ended = [(contestant, row, row.mean) for contestant, row in done if row.mean is not None]
         if not ended:
             raise TrialError(f"all variants failed: {done[0][1].error}")
         ended.sort(key=lambda item: -item[2] if self._is_max else item[2])
-        return [(one, row) for one, row, _ in ended]
+        return [(contestant, row) for contestant, row, _ in ended]
 
     def _row(self, whole: Contestant, budget: int, *, random_of: int | None = None) -> Row:
         """Train with all seeds; a control with random samples has as many as `random_of`."""

@@ -201,7 +201,7 @@ class _Checker:
 
     def _numbers(self, name: str, default: list[int]) -> list[int]:
         value = self._root.value.get(name, default)
-        return value if isinstance(value, list) and all(type(one) is int for one in value) else []
+        return value if isinstance(value, list) and all(type(number) is int for number in value) else []
 
     def _goal(self) -> Literal["max", "min"]:
         value = self._root.value.get("goal", "max")

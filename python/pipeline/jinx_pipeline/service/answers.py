@@ -27,8 +27,8 @@ def operator_list(place: Workplace, query: str, limit: int) -> list[OperatorFact
     if not query.strip():
         found = [_facts(name) for name in names() if name not in place.refused]
     else:
-        found = [_facts(one.name) for one in search_operators(query, limit, place.refused)]
-    return [OperatorFacts(one["name"], one["kind"], one["modality"], one["summary"]) for one in found[:limit]]
+        found = [_facts(operator.name) for operator in search_operators(query, limit, place.refused)]
+    return [OperatorFacts(facts["name"], facts["kind"], facts["modality"], facts["summary"]) for facts in found[:limit]]
 
 
 def operator_answer(place: Workplace, name: str) -> OperatorAnswer:

@@ -63,7 +63,11 @@ def has_column(source: OpenSource, positions: "Positions", name: str) -> list[bo
         return [False] * len(positions)
     there = [name in sample for sample in dataset.select(local)]
     absent = absent_columns(dataset, local)
-    return there if absent is None else [name not in names and one for names, one in zip(absent, there, strict=True)]
+    return (
+        there
+        if absent is None
+        else [name not in names and is_there for names, is_there in zip(absent, there, strict=True)]
+    )
 
 
 def stored_values(source: OpenSource, positions: "Positions", name: str) -> list[Any]:

@@ -250,13 +250,15 @@ def _poses(values: Sequence[Any], clips: _Clips) -> dict[str, Any]:
             if not isinstance(pose, Mapping) or _FRAME_IDS not in pose:
                 merged.setdefault(name, pose)
                 continue
-            hand = merged.setdefault(name, {key: [] if isinstance(one, list) else one for key, one in pose.items()})
+            hand = merged.setdefault(
+                name, {key: [] if isinstance(entry, list) else entry for key, entry in pose.items()}
+            )
             ids = [int(frame) + clips.offsets[number] for frame in pose[_FRAME_IDS]]
             seen = set(hand[_FRAME_IDS])
             new = [at for at, frame in enumerate(ids) if frame not in seen]
-            for key, one in {**pose, _FRAME_IDS: ids}.items():
-                if isinstance(one, list) and isinstance(hand.get(key), list) and len(one) == len(ids):
-                    hand[key] += [one[at] for at in new]
+            for key, entry in {**pose, _FRAME_IDS: ids}.items():
+                if isinstance(entry, list) and isinstance(hand.get(key), list) and len(entry) == len(ids):
+                    hand[key] += [entry[at] for at in new]
     return {name: _in_order(pose) for name, pose in merged.items()}
 
 
@@ -277,9 +279,9 @@ def _per_frame(values: Sequence[Any], clips: _Clips) -> dict[str, Any]:
     parts = [value if isinstance(value, Mapping) else {} for value in values]
     for name in sorted({name for part in parts for name in part}):
         of_clips = [part.get(name) for part in parts]
-        lengths = [len(one) if isinstance(one, list) else -1 for one in of_clips]
+        lengths = [len(of_clip) if isinstance(of_clip, list) else -1 for of_clip in of_clips]
         if lengths == clips.lengths:
-            merged[name] = clips.first_of([one for one in of_clips if isinstance(one, list)])
+            merged[name] = clips.first_of([of_clip for of_clip in of_clips if isinstance(of_clip, list)])
         else:
-            merged[name] = next(one for one in of_clips if one is not None)
+            merged[name] = next(of_clip for of_clip in of_clips if of_clip is not None)
     return merged

@@ -54,7 +54,7 @@ class HumanPreferenceAnnotationMapper(Annotation):
         left, right = (batch.column(name) for name in (self.answer1_key, self.answer2_key))
         preferred = [most_common(given) for given in answers]
         pairs = [
-            (one, other) if choice == "left" else (other, one) if choice == "right" else (None, None)
-            for choice, one, other in zip(preferred, left, right, strict=True)
+            (first, second) if choice == "left" else (second, first) if choice == "right" else (None, None)
+            for choice, first, second in zip(preferred, left, right, strict=True)
         ]
         return {self.chosen_key: [chosen for chosen, _ in pairs], self.rejected_key: [worse for _, worse in pairs]}

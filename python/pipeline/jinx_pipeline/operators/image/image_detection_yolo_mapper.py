@@ -56,17 +56,19 @@ class ImageDetectionYoloMapper(Mapper):
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("images")]
-        every = [medium for media in samples for medium in media]
-        found = iter(objects_in(self.model_path, every, images_of(), ctx, min_score=self.conf, max_overlap=self.iou))
+        all_media = [medium for media in samples for medium in media]
+        found = iter(
+            objects_in(self.model_path, all_media, images_of(), ctx, min_score=self.conf, max_overlap=self.iou)
+        )
         facts: list[dict[str, Any]] = []
         for media in samples:
             images = [next(found)[0] for _ in media]
             facts.append(
                 {
-                    "__dj__bbox__": [[_centred(one.box) for one in objects] for objects in images],
-                    "__dj__class_label__": [[one.number for one in objects] for objects in images],
-                    "class_names": [[one.label for one in objects] for objects in images],
-                    "class_scores": [[one.score for one in objects] for objects in images],
+                    "__dj__bbox__": [[_centred(detected.box) for detected in objects] for objects in images],
+                    "__dj__class_label__": [[detected.number for detected in objects] for objects in images],
+                    "class_names": [[detected.label for detected in objects] for objects in images],
+                    "class_scores": [[detected.score for detected in objects] for objects in images],
                 }
             )
         return with_metadata(batch.samples(), facts)

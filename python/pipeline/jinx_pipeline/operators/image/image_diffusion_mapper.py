@@ -136,9 +136,9 @@ class ImageDiffusionMapper(Splitter):
                 [without_tokens(text, batch.roles) for text in self._given(value, len(media))]
                 for value, media in zip(given, rows, strict=True)
             ]
-        every = [medium for media in rows for medium in media]
+        all_media = [medium for media in rows for medium in media]
         found = iter(
-            captions(self.hf_img2seq, every, images_of(), ctx, count=1, prompt=_PROMPT.strip(), max_new_tokens=64)
+            captions(self.hf_img2seq, all_media, images_of(), ctx, count=1, prompt=_PROMPT.strip(), max_new_tokens=64)
         )
         return [
             [_PROMPT + next(found)[0][0].removeprefix(_PROMPT.strip().lower()).strip() for _ in media] for media in rows

@@ -188,8 +188,8 @@ class ImgdiffDifferenceAreaGeneratorMapper(ComposedOperator, Mapper):
         )
         width, height = pair.second.image().size
         scale = np.array([pair.size[0] / width, pair.size[1] / height] * 2)
-        every = [found[0][0].boxes, found[1][0].boxes * scale]
-        return [(box[0], box[1], box[2], box[3]) for boxes in every for box in boxes.tolist()]
+        both = [found[0][0].boxes, found[1][0].boxes * scale]
+        return [(box[0], box[1], box[2], box[3]) for boxes in both for box in boxes.tolist()]
 
     def _shows(
         self, medium: Any, size: tuple[int, int] | None, boxes: "Sequence[Box]", nouns: Sequence[str], ctx: Context

@@ -70,11 +70,14 @@ class PictureTagMapper(Mapper):
         samples = [list(media) for media in batch.media(self.role)]
         found = iter(self.found([medium for media in samples for medium in media], ctx))
         tags = [[next(found) for _ in media] for media in samples]
-        return with_metadata(batch.samples(), [{self.field_name: one} for one in tags])
+        return with_metadata(batch.samples(), [{self.field_name: of_sample} for of_sample in tags])
 
     def found(self, media: Sequence[Media], ctx: Context) -> list[list[str]]:
         """The tags of each medium, best first."""
         clip = Clip(self.hf_clip, ctx)
         pictures = clip.pictures(media, self.pictures)
         vectors = tag_vectors(clip, self.tags, self.prompt)
-        return [tags_of(one, vectors, self.tags, min_score=self.min_score, max_tags=self.max_tags) for one in pictures]
+        return [
+            tags_of(picture, vectors, self.tags, min_score=self.min_score, max_tags=self.max_tags)
+            for picture in pictures
+        ]

@@ -139,7 +139,7 @@ class Asking(Operator):
 
     def request_tokens(self, batch: Batch, ctx: Context) -> list[int] | None:
         messages = self.messages_of(batch, ctx)
-        return None if messages is None else [Request({"messages": one}).tokens for one in messages]
+        return None if messages is None else [Request({"messages": conversation}).tokens for conversation in messages]
 
     @property
     def answer_tokens(self) -> int | None:
@@ -219,10 +219,10 @@ class Asking(Operator):
 
         def requests() -> Iterator[Request]:
             try:
-                for one in messages:
+                for conversation in messages:
                     if service.settings.batch is None:
                         ctx.refuse_offline(service.url)
-                    yield Request(self._body(service, prompt, one), facts)
+                    yield Request(self._body(service, prompt, conversation), facts)
             except Exception as error:  # noqa: BLE001 - raised again when all requests are answered and counted
                 failures.append(error)
 
@@ -311,9 +311,9 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
 
 def _noted(messages: Iterable[Messages], noted: list[Messages]) -> Iterator[Messages]:
     """The messages, each added to a list as it is made."""
-    for one in messages:
-        noted.append(one)
-        yield one
+    for conversation in messages:
+        noted.append(conversation)
+        yield conversation
 
 
 def _again(answer: Answer) -> Messages:

@@ -135,12 +135,12 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
         rows = [row for row, (of_sample, media) in enumerate(zip(names, images, strict=True)) if of_sample and media]
         wanted = [Phrases(images[row][0], tuple(names[row])) for row in rows]
         detected: list[Character] = []
-        every = located(how.yoloe_path, wanted, images_of(), ctx, min_score=how.yoloe_conf)
-        for row, one, (boxes,) in zip(rows, wanted, every, strict=True):
+        all_boxes = located(how.yoloe_path, wanted, images_of(), ctx, min_score=how.yoloe_conf)
+        for row, item, (boxes,) in zip(rows, wanted, all_boxes, strict=True):
             best = {found.number: found.box for found in reversed(boxes)}
             detected += [
-                Character(row, name, one.medium, best[number])
-                for number, name in enumerate(one.phrases)
+                Character(row, name, item.medium, best[number])
+                for number, name in enumerate(item.phrases)
                 if number in best
             ]
         return detected

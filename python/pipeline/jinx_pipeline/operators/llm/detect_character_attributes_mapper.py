@@ -84,7 +84,11 @@ class DetectCharacterAttributesMapper(LocatingCharacters, Mapper):
         names = [of_sample if media else [] for of_sample, media in zip(self.characters_of(batch), images, strict=True)]
         located, faults = self.locations(names, images, ctx)
         said = self._said(names, batch.text.to_pylist(), images, faults, ctx)
-        boxes = {(row, one["main_character"]): one["bbox"] for row, every in enumerate(located) for one in every}
+        boxes = {
+            (row, character["main_character"]): character["bbox"]
+            for row, characters in enumerate(located)
+            for character in characters
+        }
         seen = self._seen(
             {key: (box, images[key[0]][0]) for key, box in boxes.items() if key in said}, said, faults, ctx
         )

@@ -68,5 +68,7 @@ def _add(known: dict[str, list[Any]], more: Mapping[str, list[Any]]) -> bool:
     names = {entity["name"] for entity in known["entities"]}
     pairs = {(relation["source"], relation["target"]) for relation in known["relations"]}
     known["entities"] += [entity for entity in more["entities"] if entity["name"] not in names]
-    known["relations"] += [one for one in more["relations"] if (one["source"], one["target"]) not in pairs]
+    known["relations"] += [
+        relation for relation in more["relations"] if (relation["source"], relation["target"]) not in pairs
+    ]
     return sum(map(len, known.values())) > before

@@ -175,7 +175,7 @@ class ImgdiffDifferenceCaptionGeneratorMapper(AskingVisionModel, Mapper):
             ],
             ctx,
         )
-        fits = [how.min_score <= float(one[0]) <= how.max_score for one in scores]
+        fits = [how.min_score <= float(values[0]) <= how.max_score for values in scores]
         return [area for area, *both in zip(areas, fits[::2], fits[1::2], strict=True) if all(both)]
 
     def _alike(self, areas: Sequence[_Area], ctx: Context) -> list[_Area]:

@@ -51,7 +51,7 @@ class AskingAboutSamples(Asking):
     def messages_of(self, batch: Batch, ctx: Context) -> list[Messages]:
         prompt = self.template()
         messages = [self.messages_for(prompt, sample) for sample in self.samples_of(batch, ctx)]
-        return [one for one in messages if one is not None]
+        return [conversation for conversation in messages if conversation is not None]
 
     def answers(self, samples: Sequence[Mapping[str, Any]], ctx: Context) -> list[Answer | None]:
         """The answers about samples; None if nothing was asked."""
@@ -60,9 +60,9 @@ class AskingAboutSamples(Asking):
 
         def messages() -> Iterator[Messages]:
             for row, sample in enumerate(samples):
-                if (one := self.messages_for(prompt, sample)) is not None:
+                if (conversation := self.messages_for(prompt, sample)) is not None:
                     asked.append(row)
-                    yield one
+                    yield conversation
 
         found = self.ask(ctx, prompt, messages(), lambda number, value: self.fault(samples[asked[number]], value))
         answers: list[Answer | None] = [None] * len(samples)

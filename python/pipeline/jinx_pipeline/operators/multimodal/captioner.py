@@ -178,7 +178,7 @@ class Captioner(CandidateSplitter):
             max_new_tokens=self.max_new_tokens,
         )
         # The captions of a video's frames are joined into one text.
-        return [[". ".join(one) for one in zip(*of_medium, strict=True)] for of_medium in found]
+        return [[". ".join(texts) for texts in zip(*of_medium, strict=True)] for of_medium in found]
 
 
 def _captioned(chunk: str, kept: Sequence[str], role: Role, roles: Roles) -> str:

@@ -84,11 +84,11 @@ class PhraseGroundingRecallFilter(MediaTextFilter):
     def _recall(self, boxes: Sequence[Located], count: int) -> float:
         """The share of `count` phrases that were found, using only the `count` most probable boxes."""
         hits: dict[int, Located] = {}
-        for one in boxes[:count]:
-            if one.number in hits or one.share > self.large_area_ratio_thr:
+        for found in boxes[:count]:
+            if found.number in hits or found.share > self.large_area_ratio_thr:
                 continue
-            if all(overlap(one.box, other.box) <= self.iou_thr for other in hits.values()):
-                hits[one.number] = one
+            if all(overlap(found.box, other.box) <= self.iou_thr for other in hits.values()):
+                hits[found.number] = found
         return len(hits) / count
 
 

@@ -161,7 +161,7 @@ class ExternalOperatorMapper(Mapper):
         schema = self._schema()
         try:
             return {
-                name: exact(name, [one[name] for one in answers], schema.field(name).type).to_pylist()
+                name: exact(name, [answer[name] for answer in answers], schema.field(name).type).to_pylist()
                 for name in self.output
             }
         except (ValueError, TypeError) as error:

@@ -73,7 +73,7 @@ class InContextInfluenceFilter(LanguageModelFilter):
     def _valid(self) -> list[Scored]:
         """The samples of the validation set, after the description of the task."""
         found = [self.of_sample(sample, str(sample.get("text", ""))) for sample in self.valid_dataset[: self.n_shot]]
-        return [Scored(f"{self.task_desc or ''} {one.context}".strip(), one.text) for one in found]
+        return [Scored(f"{self.task_desc or ''} {scored.context}".strip(), scored.text) for scored in found]
 
     def _valid_losses(self, valid: list[Scored], ctx: Context) -> list[float | None]:
         """The losses of the validation set alone; computed once per process."""
@@ -87,9 +87,9 @@ class InContextInfluenceFilter(LanguageModelFilter):
         return losses(self.hf_model, scored, ctx, max_length=self.max_length)
 
 
-def _after(example: Scored, one: Scored) -> Scored:
+def _after(example: Scored, sample: Scored) -> Scored:
     """A sample that follows an example."""
-    return Scored(" ".join(part for part in (example.context, example.text, one.context) if part), one.text)
+    return Scored(" ".join(part for part in (example.context, example.text, sample.context) if part), sample.text)
 
 
 def _mean(ratios: list[float | None]) -> float | None:

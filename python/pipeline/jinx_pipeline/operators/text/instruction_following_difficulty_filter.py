@@ -33,7 +33,7 @@ class InstructionFollowingDifficultyFilter(LanguageModelFilter):
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         ctx.begins(0)  # no time limit per row while the model runs
         scored = self.scored(batch)
-        alone = [Scored("", one.text) for one in scored]
+        alone = [Scored("", sample.text) for sample in scored]
         found = losses(self.hf_model, [*scored, *alone], ctx, max_length=self.max_length)
         pairs = zip(found[: len(batch)], found[len(batch) :], strict=True)
         return {"ifd_score": [after / before if after is not None and before else None for after, before in pairs]}

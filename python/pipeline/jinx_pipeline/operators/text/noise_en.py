@@ -56,8 +56,8 @@ def swap_word(text: str, rng: np.random.Generator) -> str:
     last = -1
     for at in some_of(range(len(words) - 1), _SHARE, rng, _MOST):
         if at > last:
-            one, other = words[at], words[at + 1]
-            tokens[one], tokens[other] = tokens[other], tokens[one]
+            first, second = words[at], words[at + 1]
+            tokens[first], tokens[second] = tokens[second], tokens[first]
             last = at + 1
     return "".join(tokens)
 

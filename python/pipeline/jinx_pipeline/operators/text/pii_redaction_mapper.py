@@ -220,13 +220,13 @@ class PiiRedactionMapper(Mapper):
 
     @cached_property
     def _order(self) -> dict[str, int]:
-        return {kind: rank for rank, kind in enumerate(dict.fromkeys(one.kind for one in self._detectors))}
+        return {kind: rank for rank, kind in enumerate(dict.fromkeys(detector.kind for detector in self._detectors))}
 
     @cached_property
     def _replacements(self) -> dict[str, str]:
         extra = {f"{_EXTRA}{at}": pair[1] for at, pair in enumerate(self.extra_patterns or [])}
         kinds: Callable[[str], str] = {"national_id": "id_card"}.get  # pyright: ignore[reportAssignmentType]
-        plain = {one.kind for one in self._detectors} - set(extra)
+        plain = {detector.kind for detector in self._detectors} - set(extra)
         return {**{kind: getattr(self, f"{kinds(kind) or kind}_replacement") for kind in plain}, **extra}
 
     @cached_property

@@ -66,6 +66,6 @@ class TextEmbdSimilarityFilter(PaddedTexts, Filter):
         valid = [filled(template or "{text}", sample) for sample in self.valid_dataset]
         # The mean of the cosines is the cosine with the mean vector.
         mean = mean_vector(self.api_or_hf_model, valid, ctx, pooling=self.pooling)
-        texts = batch.text.to_pylist() if template is None else [filled(template, one) for one in batch.samples()]
+        texts = batch.text.to_pylist() if template is None else [filled(template, sample) for sample in batch.samples()]
         vectors = embed_texts(self.api_or_hf_model, texts, ctx, pooling=self.pooling)
         return {"text_embd_similarity": (vectors @ mean).astype(float) if len(vectors) else []}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, metadata_of, with_metadata
-from jinx_pipeline.operators.api.operator_kinds import Mapper
+from jinx_pipeline.operators.api.metadata import metadata_of, with_metadata
 from jinx_pipeline.operators.audio.waveform import mono_at
 from jinx_pipeline.operators.video.container import opened
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.sample.media import Media
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ AUDIO_TAGS: Final = "video_audio_tags"
 _SPEECH: Final = "speech"
 
 
-class SoundFactsMapper(Mapper):
+class SoundFactsMapper(VideoMetadataMapper):
     """Adds to `__dj__meta__` a list of what a model finds in the sound of each video.
 
     Attributes:
@@ -30,7 +30,6 @@ class SoundFactsMapper(Mapper):
     """
 
     batch_size = 16
-    pure = False  # rounding differs between devices
     only_speech: ClassVar[bool] = False
 
     @property
@@ -46,14 +45,6 @@ class SoundFactsMapper(Mapper):
     @abstractmethod
     def found(self, media: Sequence[Media], ctx: Context) -> Sequence[Any]:
         """The findings of the model for each medium; None if it has no sound."""
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # no time limit per row while the model runs

@@ -8,14 +8,14 @@ from jinx_pipeline.models.chat_captioning import VISION_CHAT, Prompted, seen_cap
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Corners, Track, cut_out, every_frame, tracks_by_video
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 
 
-class TrackCaptions(Mapper):
+class TrackCaptions(VideoMetadataMapper):
     """Asks a model about each track, of which it sees some frames, cut out.
 
     Attributes:
@@ -34,7 +34,6 @@ class TrackCaptions(Mapper):
     human_track_field: str = HUMAN_TRACKS
 
     batch_size = 8
-    pure = False  # rounding differs between devices
 
     @property
     @abstractmethod
@@ -44,14 +43,6 @@ class TrackCaptions(Mapper):
     @abstractmethod
     def boxes(self, track: Track) -> Sequence[Corners]:
         """What is cut out of each frame of a track."""
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     def resolve(self) -> None:
         refuse_other_models(self, video_describe_model_path=VISION_CHAT)

@@ -118,8 +118,9 @@ def body_of(face: Corners, people: Sequence[Corners]) -> Corners | None:
     return min(around, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]), default=None)
 
 
-def _common(one: Corners, other: Corners) -> float:
-    width, height = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+def _common(first: Corners, second: Corners) -> float:
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
     return max(width, 0.0) * max(height, 0.0)
 
 

@@ -52,4 +52,7 @@ class VideoAudioASRMapper(SoundFactsMapper):
 
     def found(self, media: Sequence[Media], ctx: Context) -> Sequence[Any]:
         said = transcripts(self.model_dir_ASR, media, self.sound, ctx, max_new_tokens=self.max_new_tokens)
-        return [None if one is None else {"language": one.language, "asr": one.text} for one in said]
+        return [
+            None if transcript is None else {"language": transcript.language, "asr": transcript.text}
+            for transcript in said
+        ]

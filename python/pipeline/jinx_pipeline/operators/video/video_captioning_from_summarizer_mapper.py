@@ -97,8 +97,8 @@ class VideoCaptioningFromSummarizerMapper(CaptionSplitter):
         return own
 
     def candidates(self, batch: Batch, media: Sequence[Sequence[Media]], ctx: Context) -> Sequence[Sequence[str]]:
-        every = [medium for of_sample in media for medium in of_sample]
-        words: list[list[str]] = [[] for _ in every]
+        all_media = [medium for of_sample in media for medium in of_sample]
+        words: list[list[str]] = [[] for _ in all_media]
         for source in self._sources().values():
             for of_medium, found in zip(words, self._found(source, batch, media, ctx), strict=True):
                 of_medium.extend(found)
@@ -110,15 +110,15 @@ class VideoCaptioningFromSummarizerMapper(CaptionSplitter):
         self, source: Operator, batch: Batch, media: Sequence[Sequence[Media]], ctx: Context
     ) -> Iterator[list[str]]:
         """The captions or tags from one operator, for each medium."""
-        every = [medium for of_sample in media for medium in of_sample]
+        all_media = [medium for of_sample in media for medium in of_sample]
         if isinstance(source, CaptionSplitter):
             for candidates in source.candidates(batch, media, ctx):
                 yield [caption for caption in candidates[:1] if caption]
         elif isinstance(source, SoundClassMapper):
-            for tag in source.found(every, ctx):
+            for tag in source.found(all_media, ctx):
                 yield [] if tag is None else [str(tag)]
         elif isinstance(source, PictureTagMapper):
-            for tags in source.found(every, ctx):
+            for tags in source.found(all_media, ctx):
                 yield [", ".join(tags[: self.keep_tag_num])] if tags else []
 
     def _sources(self) -> Mapping[str, Operator]:

@@ -56,11 +56,11 @@ class VideoCaptioningFromVlmMapper(CandidateSplitter):
         refuse_other_models(self, hf_model=VISION_CHAT)
 
     def candidates(self, batch: Batch, media: Sequence[Sequence[Media]], ctx: Context) -> Sequence[Sequence[str]]:
-        every = [medium for of_sample in media for medium in of_sample]
+        all_media = [medium for of_sample in media for medium in of_sample]
         prompts = prompts_of(batch, media, self.prompt_key, self.prompt)
         return seen_captions(
             self.hf_model,
-            [Prompted(medium, prompt or self.prompt) for medium, prompt in zip(every, prompts, strict=True)],
+            [Prompted(medium, prompt or self.prompt) for medium, prompt in zip(all_media, prompts, strict=True)],
             frames_of(self.name, self.frame_sampling_method, self.frame_num),
             ctx,
             system=self.system_prompt,

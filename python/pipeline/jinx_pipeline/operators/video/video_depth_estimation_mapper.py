@@ -13,15 +13,15 @@ from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context, KeptMedium
 from jinx_pipeline.operators.api.media_mapper import store_of
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.container import facts_of
 from jinx_pipeline.operators.video.frame_arrays import write_frame_arrays
 from jinx_pipeline.operators.video.frame_pictures import frames_of
 from jinx_pipeline.operators.video.frames import Sampling
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.sample.media import Media
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _FOCAL: Final = 470.4
 
 
 @register("video_depth_estimation_mapper", modality="video")
-class VideoDepthEstimationMapper(Mapper):
+class VideoDepthEstimationMapper(VideoMetadataMapper):
     """Adds to `__dj__meta__` the depth of the frames of each video: lists `depth_data` and `fps` in `video_depth_tags`.
 
     `depth_data` has a file for each video that `numpy.load` reads: the array `00000` is the depth of the first frame,
@@ -70,15 +70,6 @@ class VideoDepthEstimationMapper(Mapper):
     save_dir: str | None = None
 
     batch_size = 4
-    pure = False  # rounding differs between devices
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     @property
     def media_dirs(self) -> tuple[str, ...]:

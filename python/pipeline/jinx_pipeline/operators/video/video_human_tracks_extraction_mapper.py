@@ -9,15 +9,15 @@ from jinx_pipeline.models.detection import DETECTOR, objects_in
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.needed_files import NeededFile, needed
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.faces import check_cascade, faces_in
 from jinx_pipeline.operators.video.scenes import changes, content_cuts
 from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Corners, Track, body_of, every_frame, linked
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.sample.media import Media
 
 _PERSON: Final = "person"
@@ -26,7 +26,7 @@ _CHANGE, _LEAST_SCENE = 27.0, 15
 
 
 @register("video_human_tracks_extraction_mapper", modality="video")
-class VideoHumanTracksExtractionMapper(Mapper):
+class VideoHumanTracksExtractionMapper(VideoMetadataMapper):
     """Adds the tracks of faces in each video to `__dj__meta__`, and how many people are in a frame at least.
 
     A track has `frame`, the numbers of its frames, `xy_bbox`, the box of the face in each (left, top, right and bottom
@@ -62,15 +62,6 @@ class VideoHumanTracksExtractionMapper(Mapper):
     tag_field_name_people_num: str = "number_people_in_video"
 
     batch_size = 4
-    pure = False  # results differ between versions of OpenCV
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     @property
     def needed_files(self) -> list[NeededFile]:
@@ -120,7 +111,7 @@ class VideoHumanTracksExtractionMapper(Mapper):
         media = [medium for medium, _ in shown]
         found = objects_in(model, media, frames, ctx, min_score=self.conf, max_overlap=0.5)
         for (_, video), pictures in zip(shown, found, strict=True):
-            people = [[one.box for one in objects if one.label == _PERSON] for objects in pictures]
+            people = [[detected.box for detected in objects if detected.label == _PERSON] for objects in pictures]
             for track in video:
                 places = zip(track.frames, track.faces, strict=True)
                 track.bodies.extend(body_of(face, people[frame // self.detect_interval]) for frame, face in places)

@@ -9,12 +9,12 @@ from jinx_pipeline.models.classifier import CLASSIFIER, most_probable
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.tracks import HUMAN_TRACKS, Track, cut_out, tracks_by_video
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.sample.media import Media
 
 # If a track has more than `_LONG` frames, about `_MOST` of its faces are classified.
@@ -23,7 +23,7 @@ _LONG: Final = 75
 
 
 @register("video_human_tracks_face_demographic_mapper", modality="video")
-class VideoHumanTracksFaceDemographicMapper(Mapper):
+class VideoHumanTracksFaceDemographicMapper(VideoMetadataMapper):
     """Adds to `__dj__meta__` what classifiers say of the face of each track: `age`, `gender` and `race`.
 
     Each is the class that most of the faces of the track have, and their share. Tracks are those of
@@ -56,15 +56,6 @@ class VideoHumanTracksFaceDemographicMapper(Mapper):
     tag_field_name: str = "video_facetrack_attribute_demographic"
 
     batch_size = 8
-    pure = False  # rounding differs between devices
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     def check(self) -> None:
         if not self.models:

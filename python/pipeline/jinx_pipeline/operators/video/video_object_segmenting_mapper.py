@@ -15,13 +15,13 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.characters import characters_of
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.media_mapper import store_of
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.frame_arrays import write_frame_arrays
 from jinx_pipeline.operators.video.frame_pictures import frames_of
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.sample.media import Media
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _NONE: Final[Mapping[str, Any]] = {"segment_data": [], "cls_id_dict": [], "objec
 
 
 @register("video_object_segmenting_mapper", modality="video")
-class VideoObjectSegmentingMapper(Mapper):
+class VideoObjectSegmentingMapper(VideoMetadataMapper):
     """Adds to `__dj__meta__` `video_object_segment_tags`: the masks of objects throughout a sample's first video.
 
     The names of the objects are in the column `main_character_list`, or in `__dj__meta__`, as
@@ -64,15 +64,6 @@ class VideoObjectSegmentingMapper(Mapper):
     save_dir: str | None = None
 
     batch_size = 4
-    pure = False  # rounding differs between devices
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     @property
     def media_dirs(self) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         vectors = tag_vectors(clip, self.tags, self.prompt)
         frames = clip.pictures(media, frames_of(self.name, self.frame_sampling_method, self.frame_num))
         count = len(self.tags)
-        return [tags_of(one, vectors, self.tags, min_score=self.min_score, max_tags=count) for one in frames]
+        return [tags_of(pictures, vectors, self.tags, min_score=self.min_score, max_tags=count) for pictures in frames]
 
     def _fits(self, tags: Sequence[str]) -> int:
         wanted, has = {tag.casefold() for tag in self.tags}, {tag.casefold() for tag in tags}

@@ -8,12 +8,12 @@ from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.models.pose import POSE_ESTIMATOR, Person, people_in
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, with_metadata
+from jinx_pipeline.operators.api.metadata import with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.frame_pictures import frames_of
+from jinx_pipeline.operators.video.video_metadata import VideoMetadataMapper
 from jinx_pipeline.optional import require
 
 # The keypoints of COCO-WholeBody: 17 of the body, 6 of the feet, 68 of the face, and 21 of each hand.
@@ -26,7 +26,7 @@ _PARTS: Final = {
 
 
 @register("video_whole_body_pose_estimation_mapper", modality="video")
-class VideoWholeBodyPoseEstimationMapper(Mapper):
+class VideoWholeBodyPoseEstimationMapper(VideoMetadataMapper):
     """Adds to `__dj__meta__` the keypoints of the people in sampled frames of each video.
 
     `body_keypoints`, `foot_keypoints`, `faces_keypoints` and `hands_keypoints` are lists of videos, frames, people and
@@ -55,15 +55,6 @@ class VideoWholeBodyPoseEstimationMapper(Mapper):
     tag_field_name: str = "pose_estimation_tags"
 
     batch_size = 8
-    pure = False  # rounding differs between devices
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("videos", META)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        return (META,)
 
     def resolve(self) -> None:
         require("scipy", extra="pose", what=self.name)
@@ -72,9 +63,9 @@ class VideoWholeBodyPoseEstimationMapper(Mapper):
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("videos")]
-        every = [medium for media in samples for medium in media]
+        all_media = [medium for media in samples for medium in media]
         frames = frames_of(self.name, "uniform", self.frame_num)
-        found = iter(people_in(self.onnx_det_model, self.onnx_pose_model, every, frames, ctx, min_score=self.conf))
+        found = iter(people_in(self.onnx_det_model, self.onnx_pose_model, all_media, frames, ctx, min_score=self.conf))
         facts = [{self.tag_field_name: _tags([next(found) for _ in media])} for media in samples]
         return with_metadata(batch.samples(), facts)
 

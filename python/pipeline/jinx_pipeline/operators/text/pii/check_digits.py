@@ -40,10 +40,10 @@ def verhoeff(digits: str) -> bool:
     return check == 0
 
 
-def _multiplied(one: int, other: int) -> int:
+def _multiplied(first: int, second: int) -> int:
     """The product in the dihedral group: elements below 5 are rotations, the others are reflections."""
-    rotation = one % 5 + other % 5 if one < 5 else one % 5 - other % 5  # noqa: PLR2004 - as above
-    return rotation % 5 + 5 * ((one < 5) != (other < 5))  # noqa: PLR2004 - as above
+    rotation = first % 5 + second % 5 if first < 5 else first % 5 - second % 5  # noqa: PLR2004 - as above
+    return rotation % 5 + 5 * ((first < 5) != (second < 5))  # noqa: PLR2004 - as above
 
 
 _PERMUTATION = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
