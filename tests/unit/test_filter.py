@@ -276,3 +276,19 @@ def test_views_over_some_samples_are_filtered_as_their_samples(tmp_path, suffix)
                 assert len(part.filter(expression).filter(expression)) == len(found)
         with pytest.raises(KeyError, match="hidden"):
             ds.filter("hidden > 3")
+
+
+def test_integers_between_floats_are_computed_as_integers(tmp_path):
+    rows = [{"a": 1, "w": 2**53}, {"a": 2.5, "w": 0}, {"a": 1.0, "w": 2**53}, {"a": None, "w": 1}]
+    jinx.convert(rows, tmp_path / "in.jinx")
+    dataset = jinx.open(tmp_path / "in.jinx")
+    for expression, expected in {
+        f"a + w == {2**53 + 1}": [0],
+        f"a * {2**53 + 1} == {2**53 + 1}": [0],
+        f"a + w == {2**53}": [2],
+        "a + 1 > 3": [1],
+        "a >= 2": [1],
+    }.items():
+        chosen = dataset.filter(expression)
+        assert chosen.to_list() == [rows[at] for at in expected], expression
+        assert list(jinx.stream(tmp_path / "in.jinx", where=expression)) == chosen.to_list()

@@ -1,5 +1,6 @@
 """The types of files that are read as one: those that hold the values of all."""
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -41,8 +42,43 @@ def test_units_and_decimals_join_without_loss(tmp_path, case, suffix):
 
 
 def test_a_time_beyond_a_finer_unit_is_an_error(tmp_path):
-    far = ZONED.replace(year=9999)
+    far = ZONED.replace(year=9996)  # a leap year, too
     jinx.convert(pa.table({"v": pa.array([far], pa.timestamp("ms", "UTC"))}), tmp_path / "far.jinx")
     jinx.convert(pa.table({"v": pa.array([ZONED], pa.timestamp("ns", "UTC"))}), tmp_path / "near.jinx")
     with pytest.raises(jinx.MismatchError, match="'v'"):
         jinx.concat([jinx.open(tmp_path / "far.jinx"), jinx.open(tmp_path / "near.jinx")]).to_arrow()
+
+
+def test_durations_of_two_units_are_refused_because_files_hold_their_numbers(tmp_path):
+    files = [tmp_path / f"{unit}.jinx" for unit in ("s", "ns")]
+    for file in files:
+        jinx.convert(pa.table({"v": pa.array([5], pa.duration(file.stem))}), file)
+    refused = pytest.raises(jinx.MismatchError, match=r"Duration\(ns\) here, and Duration\(s\) in the files before it")
+    with refused:
+        jinx.open(files).to_arrow()
+    with refused:
+        (jinx.open(files[0]) + jinx.open(files[1])).to_arrow()
+    with refused:
+        jinx.convert(files, tmp_path / "joined.parquet")
+    assert not (tmp_path / "joined.parquet").exists()
+    jinx.convert(jinx.open(files[0]), tmp_path / "more.jinx")
+    joined = jinx.open([files[0], tmp_path / "more.jinx"]).to_arrow()
+    assert joined["v"].type == pa.duration("s")
+
+
+def test_class_labels_of_other_names_are_refused(tmp_path):
+    names = {"a": ["no", "yes"], "b": ["yes", "no"], "c": ["no", "yes"]}
+    for stem, labels in names.items():
+        features = {"features": {"c": {"names": labels, "_type": "ClassLabel"}}}
+        table = pa.table({"c": pa.array([0, 1])}).replace_schema_metadata(
+            {"huggingface": json.dumps({"info": features})}
+        )
+        pq.write_table(table, tmp_path / f"{stem}.parquet")
+        jinx.convert(tmp_path / f"{stem}.parquet", tmp_path / f"{stem}.jinx")
+    with pytest.raises(jinx.MismatchError, match=r"b\.parquet.*'c'.*class labels \[\"yes\",\"no\"\] here"):
+        jinx.convert([tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out.jinx")
+    # Of JINX files, the numbers are kept, without names.
+    joined = jinx.open([tmp_path / "a.jinx", tmp_path / "b.jinx"])
+    assert b"huggingface" not in (joined.to_arrow().schema.metadata or {})
+    equal = jinx.open([tmp_path / "a.jinx", tmp_path / "c.jinx"])
+    assert b"huggingface" in equal.to_arrow().schema.metadata

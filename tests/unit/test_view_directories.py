@@ -86,6 +86,16 @@ def test_every_shard_is_a_view_of_its_own(base):
     assert [row for part in parts for row in plain(part)] == plain(jinx.open(out))
 
 
+def test_a_directory_of_views_over_two_datasets_describes_itself(tmp_path):
+    for name, rows in (("a", range(6)), ("b", range(6, 14))):
+        jinx.convert(({"id": i} for i in rows), tmp_path / f"{name}.jinx")
+    first = jinx.open(tmp_path / "a.jinx").with_columns({"own": list(range(6))})
+    (first + jinx.open(tmp_path / "b.jinx")[:5]).save(tmp_path / "views", shard_size=30)
+    info = jinx.open(tmp_path / "views").info()
+    assert (info.samples, info.own_columns) == (11, ["own"])
+    assert [(base.samples, base.selected) for base in info.bases] == [(6, 6), (8, 5)]
+
+
 def test_what_is_made_of_it_names_the_base_once(base, tmp_path):
     out = saved(base)
     view = jinx.open(out)

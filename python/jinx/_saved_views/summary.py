@@ -41,7 +41,9 @@ def _saved_views(definition: Any) -> list[SavedView]:
 
 def _saved(dataset: Reader, views: Sequence[SavedView]) -> DatasetInfo:
     files = views[0].files
-    selected = _selected(dataset, [base["num_samples"] for base in files.footer["base"]])
+    # A directory joins its views, and the positions over all their bases would count each base several times.
+    parts = [dataset] if len(views) == 1 else dataset._definition.parts
+    selected = _selected(parts, [base["num_samples"] for base in files.footer["base"]])
     bases = [
         BaseInfo(
             _place(reader, base["kind"]),
@@ -85,15 +87,16 @@ def _united(parts: Sequence[DatasetInfo]) -> DatasetInfo:
     )
 
 
-def _selected(dataset: Reader, sizes: list[int]) -> list[int]:
-    """The number of samples of each base that the view shows."""
-    _, over_bases, _ = dataset._roots()
-    if over_bases is None:
-        return sizes
+def _selected(parts: Sequence[Reader], sizes: list[int]) -> list[int]:
+    """The number of samples of each base that the views show."""
     import numpy as np
 
     shown = np.zeros(sum(sizes), dtype=np.bool_)
-    shown[np.frombuffer(over_bases, dtype="<u8").astype(np.int64)] = True
+    for part in parts:
+        _, over_bases, _ = part._roots()
+        if over_bases is None:
+            return sizes
+        shown[np.frombuffer(over_bases, dtype="<u8").astype(np.int64)] = True
     ends = np.cumsum(sizes).tolist()
     return [int(shown[end - size : end].sum()) for end, size in zip(ends, sizes, strict=True)]
 

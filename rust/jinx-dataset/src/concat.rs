@@ -6,7 +6,7 @@ use crate::files::Files;
 use crate::located::Located;
 use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
-use crate::schema::common_schema;
+use jinx_convert::arrow::common_schema;
 use jinx_core::io::Density;
 use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
@@ -272,7 +272,7 @@ impl Rows for ConcatRows {
             all = Some(match all {
                 None => more,
                 Some(mut all) => {
-                    all.schema = common_schema(all.schema, more.schema);
+                    all.schema = common_schema(all.schema, more.schema)?;
                     all.media.extend(more.media);
                     all.typed.retain(|field| more.typed.contains(field));
                     all

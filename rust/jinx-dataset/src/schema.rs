@@ -3,20 +3,12 @@
 use crate::dataset::Dataset;
 use arrow_schema::{Field, Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
-use jinx_convert::arrow::{SchemaInference, decode_schema, encode_schema, united_text};
+use jinx_convert::arrow::{SchemaInference, decode_schema, encode_schema};
 use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
 use jinx_core::row_events::Sink;
 use jinx_core::value::TreeBuilder;
 use std::sync::Arc;
-
-/// The schema of the samples of two sources, in the form used in footers, if both have one.
-///
-/// None also if some column has two types that nothing has in common: types are inferred from the values then.
-pub(crate) fn common_schema(one: Option<String>, other: Option<String>) -> Option<String> {
-    let (one, other) = (one?, other?);
-    if one == other { Some(one) } else { united_text(&one, &other).ok() }
-}
 
 impl Dataset {
     /// The schema with which the samples were written, or one inferred from all of them. With `mixed_json`, columns of

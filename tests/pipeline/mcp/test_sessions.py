@@ -165,6 +165,24 @@ def test_without_permission_nothing_can_be_written(place):
     anyio.run(run)
 
 
+def test_without_a_directory_for_outputs_recipes_can_be_tried(tmp_path):
+    made_roots(tmp_path)
+    place = Workplace.open(tmp_path / "state", {"data": tmp_path / "data"}, {})
+    recipe = "\n".join(line for line in RECIPE.splitlines() if "export" not in line)
+
+    async def run() -> None:
+        async with Client(mcp_server(place, may_write=False)) as client:
+            plan = (await call(client, "plan_recipe", recipe=recipe, samples=50))[1]
+            assert plan["tried"]["rows_in"] == 50
+            error, _ = await call(client, "plan_recipe", recipe=RECIPE % "a")
+            assert "there is no directory for outputs here; leave it out to try the recipe" in error
+
+    try:
+        anyio.run(run)
+    finally:
+        place.close()
+
+
 def test_a_user_who_declines_or_cannot_be_asked_keeps_the_plan_from_running(place, tmp_path):
     async def declines(context: Any, params: Any) -> ElicitResult:
         return ElicitResult(action="decline")

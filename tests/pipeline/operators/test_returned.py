@@ -213,3 +213,20 @@ def test_a_function_of_columns_that_returns_an_aggregate_stops_the_run(tmp_path)
     with pytest.raises(RuntimeError, match=r"python_file_mapper: .*'mean' has 1 values for 2 samples"):
         jp.Dataset.load(SAMPLES).process(mapper).export(tmp_path / "out.jinx", workers=1)
     assert not (tmp_path / "out.jinx").exists()
+
+
+@pytest.mark.parametrize(("kind", "values"), [("int64", [1.7, 2, 3, 4]), ("list<int64>", [[1], [2.5], [], [4]])])
+def test_a_statistic_with_a_fraction_is_no_integer(kind, values):
+    class Measuring(jp.Filter):
+        stats: ClassVar = {"x": kind}
+
+        def compute_stats(self, batch, ctx):
+            return {"x": values[: len(batch)]}
+
+        def keep(self, stats):
+            return np.ones(len(stats["x"]), bool)
+
+    with pytest.raises(pa.ArrowInvalid, match="truncated"):
+        Measuring()(SAMPLES)
+    values[:] = [1, 2, None, 2**60 + 1] if kind == "int64" else [[1], [], None, [2**60 + 1]]
+    assert len(Measuring()(SAMPLES)) == 4

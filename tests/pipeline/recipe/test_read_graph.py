@@ -116,6 +116,24 @@ outputs: {kept: length, rejected: length.dropped}
 """
 
 
+@pytest.mark.parametrize("condition", ['is: "1"', 'in: ["1", true]', "is: yes"])
+def test_a_condition_that_no_value_of_a_parameter_fulfils_is_refused(tmp_path, condition):
+    text = f"""\
+parameters: {{level: 1}}
+nodes:
+  a: {{source: a.jinx}}
+  b: {{operators: [words_num_filter], when: {{parameter: level, {condition}}}}}
+  out: {{sink: out.jinx}}
+flows:
+  - {{from: a, to: b}}
+  - {{from: b.kept, to: out}}
+"""
+    with pytest.raises(RecipeError, match=r"the parameter level is 1 \(int\), which never equals"):
+        read(tmp_path, text)
+    read(tmp_path, text.replace(condition, "is: 1.0"))
+    read(tmp_path, text.replace(condition, "in: [0, 1]"))
+
+
 def test_a_recipe_is_included_with_parameters(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "clean.yaml").write_text(INCLUDED)

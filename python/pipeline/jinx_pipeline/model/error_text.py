@@ -1,6 +1,8 @@
 """Error messages as text that can be stored: a user's exception may contain anything, and its `str` may fail."""
 
+import re
 import traceback
+from typing import Final
 
 _MESSAGE_CHARACTERS, _TRACE_CHARACTERS = 2000, 2000
 
@@ -19,6 +21,10 @@ def trace_of(error: BaseException) -> str:
     return plain_text("".join(traceback.format_exception(error))[-_TRACE_CHARACTERS:])
 
 
+# The user and password of a URL.
+_PASSWORDS: Final = re.compile(r"(\w://)[^/@\s'\"]*:[^/@\s'\"]*@")
+
+
 def plain_text(text: str) -> str:
-    """Text that UTF-8 can encode."""
-    return text.encode(errors="backslashreplace").decode()
+    """Text that UTF-8 can encode, without the passwords of URLs: it is kept in logs and reports."""
+    return _PASSWORDS.sub(r"\1...@", text.encode(errors="backslashreplace").decode())

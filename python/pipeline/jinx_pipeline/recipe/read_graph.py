@@ -149,10 +149,14 @@ class _Reader:
             known = ", ".join(values.values) or "none"
             near = hint(str(name), values.values) or f"; there are: {known}"
             self._problems.append((section.place, f"no parameter {name!r}{near}"))
-        elif "in" in facts:
-            return values.values[name] in facts["in"]
+        elif "in" not in facts and "is" not in facts:
+            return bool(values.values[name])
         else:
-            return values.values[name] == facts["is"] if "is" in facts else bool(values.values[name])
+            value, wanted = values.values[name], facts["in"] if "in" in facts else [facts["is"]]
+            if wanted and not any(_are_alike(value, other) for other in wanted):
+                message = f"the parameter {name} is {value!r} ({type(value).__name__}), which never equals {wanted}"
+                self._problems.append((section.place, message))
+            return value in wanted
         return True
 
     def _condition(self, section: Located, prefix: str, here: Mapping[str, Located]) -> Condition | None:
@@ -320,3 +324,11 @@ def _beside(file: str, name: str) -> str:
 
 def _absolute(name: str) -> str:
     return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - symbolic links are not resolved
+
+
+def _are_alike(value: Any, other: Any) -> bool:
+    """Whether values of these types can be equal; anything may be missing."""
+    if value is None or other is None:
+        return True
+    are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in (value, other))
+    return are_numbers or type(value) is type(other)

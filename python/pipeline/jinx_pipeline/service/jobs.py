@@ -97,8 +97,8 @@ class Jobs:
             key: A request with the same key as an earlier one gets its job.
 
         Raises:
-            ServiceError: The queue is full, the key belongs to a job of another plan, or an input has changed since the
-                plan was made.
+            ServiceError: The queue is full, the key belongs to a job of another plan, the plan has no output, or an
+                input has changed since the plan was made.
         """
         if key is not None and not _KEY.fullmatch(key):
             raise ServiceError(422, "bad_key", "an Idempotency-Key has 1 to 200 visible ASCII characters")
@@ -108,6 +108,8 @@ class Jobs:
                 raise ServiceError(409, "other_plan", f"the key belongs to {known.id}, a job of another plan")
             if known is not None:
                 return known, False
+            if not plan.writes:
+                raise ServiceError(422, "no_output", "the plan has no export: it can be tried, and not be run")
             refuse_changed(plan.inputs)
             if sum(self.state(job) == "queued" for job in self._jobs.values()) >= self.limits.queued:
                 raise ServiceError(429, "queue_full", f"{self.limits.queued:,} jobs wait already", retry_seconds=30)

@@ -199,6 +199,9 @@ class _Placing:
         return placed
 
     def _export(self, section: Any, at: Place) -> Any:
+        if not self._roots.writable:
+            self.problems.append((at.path, "there is no directory for outputs here; leave it out to try the recipe"))
+            return section
         if isinstance(section, str):
             return self._write(section, at)
         if not isinstance(section, dict):
@@ -238,7 +241,7 @@ def _problems_of(recipe: Recipe, roots: Roots, allowed: Collection[str]) -> Prob
         problems.append(("", "code, clusters and working directories cannot be set here"))
     if any(export.overwrite or export.append or not roots.holds(export.path) for export in recipe.exports):
         problems.append(("export", "the output lies outside of the directories for outputs"))
-    if not recipe.exports:
+    if not recipe.exports and roots.writable:
         problems.append(("export", "the recipe has no export; write for instance export: {path: OUT/good.jinx}"))
     return problems
 

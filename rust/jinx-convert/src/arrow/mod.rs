@@ -36,5 +36,5 @@ pub use emit::RowEmitter;
 pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
 pub use lengths::{take_lengths, with_lengths};
-pub use project::{schema_text, united_text};
+pub use project::{common_schema, schema_text};
 pub use schema::{decode_schema, encode_schema};

@@ -6,7 +6,7 @@ use crate::arrow::unify::unify;
 use crate::filters::condition::Condition;
 use crate::suggest::no_such_column;
 use crate::{ConvertOptions, Selection};
-use arrow_schema::{Field, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use jinx_core::error::{Error, Result};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
@@ -50,6 +50,29 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, added: &[Field]) -> 
 /// The errors of [`decode_schema`]; `Mismatch` naming the column and what differs.
 pub fn united_text(first: &str, second: &str) -> Result<String> {
     Ok(encode_schema(&unify(&decode_schema(first)?, &decode_schema(second)?)?))
+}
+
+/// The schema of the samples of two sources, in the form used in footers, if both have one.
+///
+/// None also if some column has two types that nothing has in common: types are inferred from the values then.
+///
+/// # Errors
+/// `Mismatch` if nothing is in common and some column has durations: without its type, their unit is not known.
+pub fn common_schema(one: Option<String>, other: Option<String>) -> Result<Option<String>> {
+    let (Some(one), Some(other)) = (one, other) else { return Ok(None) };
+    if one == other {
+        return Ok(Some(one));
+    }
+    match united_text(&one, &other) {
+        Ok(united) => Ok(Some(united)),
+        Err(error) if has_durations(&one)? || has_durations(&other)? => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+fn has_durations(schema: &str) -> Result<bool> {
+    let schema = decode_schema(schema)?;
+    Ok(schema.flattened_fields().iter().any(|field| matches!(field.data_type(), DataType::Duration(_))))
 }
 
 /// Fails for requested names that the rows cannot have, before any row is read.

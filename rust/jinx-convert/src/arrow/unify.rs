@@ -1,10 +1,12 @@
 //! One schema for the rows of many files: columns that only some files have become nullable, and types are widened if
 //! no value changes.
 
+use crate::arrow::features::METADATA_KEY;
 use arrow_schema::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, Fields, Schema, TimeUnit,
 };
 use jinx_core::error::{Error, Result};
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// The schema that covers the rows of both; the order and metadata of the first come first.
@@ -13,9 +15,46 @@ use std::sync::Arc;
 /// `Mismatch` naming the column and what differs.
 pub(crate) fn unify(first: &Schema, other: &Schema) -> Result<Schema> {
     let fields = members(first.fields(), other.fields())?;
+    require_same_labels(first, other)?;
     let mut metadata = other.metadata().clone();
     metadata.extend(first.metadata().clone());
     Ok(Schema::new_with_metadata(fields, metadata))
+}
+
+/// The labels of a class are numbers, whose names are in the metadata of Hugging Face.
+fn require_same_labels(first: &Schema, other: &Schema) -> Result<()> {
+    let features = |schema: &Schema| {
+        let text = schema.metadata().get(METADATA_KEY)?;
+        serde_json::from_str::<Json>(text).ok()?.pointer("/info/features").cloned()
+    };
+    let (Some(Json::Object(first)), Some(other)) = (features(first), features(other)) else { return Ok(()) };
+    for (name, feature) in &first {
+        let Some(found) = other.get(name) else { continue };
+        let (before, here) = (labels_of(feature), labels_of(found));
+        if before != here {
+            let shown =
+                |labels: &[&Json]| labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!(
+                "the column has the class labels {} here, and {} in the files before it",
+                shown(&here),
+                shown(&before)
+            );
+            return Err(Error::mismatch(what).in_column(name));
+        }
+    }
+    Ok(())
+}
+
+/// The names of all class labels in a feature, in order.
+fn labels_of(feature: &Json) -> Vec<&Json> {
+    match feature {
+        Json::Object(members) if members.get("_type").is_some_and(|kind| kind == "ClassLabel") => {
+            members.get("names").into_iter().collect()
+        }
+        Json::Object(members) => members.values().flat_map(labels_of).collect(),
+        Json::Array(elements) => elements.iter().flat_map(labels_of).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The members of both, by name.
@@ -48,7 +87,7 @@ fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
 
 /// The type that can represent all values of both unchanged.
 fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
-    use DataType::{Decimal128, Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct, Timestamp};
+    use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct, Timestamp};
     Ok(match (left, right) {
         _ if left == right => left.clone(),
         (Null, kind) | (kind, Null) => kind.clone(),
@@ -63,10 +102,7 @@ fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
         (Map(a, sorted), Map(b, _)) => Map(element(a, b)?, *sorted),
         (Struct(a), Struct(b)) => Struct(members(a, b)?),
         (Timestamp(a, zone), Timestamp(b, other)) if zone == other => Timestamp(finer(*a, *b), zone.clone()),
-        (Decimal128(precision, scale), Decimal128(other, other_scale)) => {
-            decimal(*precision, *scale, *other, *other_scale)
-        }
-        _ => ladder(left, right).ok_or_else(|| {
+        _ => decimal(left, right).or_else(|| ladder(left, right)).ok_or_else(|| {
             Error::mismatch(format!("the column is {right} here, and {left} in the files before it"))
         })?,
     })
@@ -82,13 +118,27 @@ fn finer(left: TimeUnit, right: TimeUnit) -> TimeUnit {
 }
 
 /// The decimals with the most digits on each side of the point.
-fn decimal(precision: u8, scale: i8, other: u8, other_scale: i8) -> DataType {
+fn decimal(left: &DataType, right: &DataType) -> Option<DataType> {
+    let ((precision, scale), (other, other_scale)) = (digits_of(left)?, digits_of(right)?);
     let whole = (i16::from(precision) - i16::from(scale)).max(i16::from(other) - i16::from(other_scale));
     let scale = scale.max(other_scale);
-    let digits = u8::try_from(whole + i16::from(scale)).unwrap_or(DECIMAL256_MAX_PRECISION);
+    let digits = u8::try_from(whole + i16::from(scale)).ok()?;
     match digits {
-        ..=DECIMAL128_MAX_PRECISION => DataType::Decimal128(digits, scale),
-        _ => DataType::Decimal256(digits.min(DECIMAL256_MAX_PRECISION), scale),
+        ..=DECIMAL128_MAX_PRECISION => Some(DataType::Decimal128(digits, scale)),
+        ..=DECIMAL256_MAX_PRECISION => Some(DataType::Decimal256(digits, scale)),
+        _ => None,
+    }
+}
+
+/// The number of digits of decimals, and of those behind the point.
+fn digits_of(kind: &DataType) -> Option<(u8, i8)> {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256};
+    match kind {
+        Decimal32(digits, scale)
+        | Decimal64(digits, scale)
+        | Decimal128(digits, scale)
+        | Decimal256(digits, scale) => Some((*digits, *scale)),
+        _ => None,
     }
 }
 

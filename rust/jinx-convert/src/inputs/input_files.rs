@@ -1,7 +1,7 @@
 //! Input files as one source of rows, and the known facts about the rows.
 
 use crate::arrow::features::{Features, MediaFeature, MediaPath, media_of};
-use crate::arrow::project::united_text;
+use crate::arrow::project::common_schema;
 use crate::arrow::schema::decode_schema;
 use crate::arrow::take_lengths;
 use crate::arrow::unify::unify;
@@ -225,7 +225,7 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
                 // Files without samples say nothing about those of other files.
                 Some(known) if samples == 0 && !is_empty => known,
                 Some((first, first_schema)) if (samples == 0) == is_empty => {
-                    united(first, first_schema, footer, schema)
+                    united(first, first_schema, footer, schema).map_err(|error| error.in_file(path))?
                 }
                 _ => (footer, schema),
             });
@@ -263,7 +263,7 @@ fn united(
     first_schema: Option<String>,
     other: Known,
     schema: Option<String>,
-) -> (Known, Option<String>) {
+) -> Result<(Known, Option<String>)> {
     for media in other.media {
         if first.media.iter().all(|(path, _)| *path != media.0) {
             first.media.push(media);
@@ -279,9 +279,5 @@ fn united(
     if first.meta != other.meta {
         first.meta.keep_common(&other.meta);
     }
-    let joined = first_schema.zip(schema).and_then(|(one, other)| match one == other {
-        true => Some(one),
-        false => united_text(&one, &other).ok(),
-    });
-    (first, joined)
+    Ok((first, common_schema(first_schema, schema)?))
 }

@@ -1,8 +1,8 @@
 //! The combined facts of the footers of all shards, so that not every process must open all shards.
 
-use crate::schema::common_schema;
 use crate::shards::footer;
 use crate::shards::shard_list::Shards;
+use jinx_convert::arrow::common_schema;
 use jinx_core::{Error, Result};
 use jinx_format::fields::FieldInfo;
 use jinx_format::read::columns::ColumnKind;
@@ -48,7 +48,7 @@ impl Facts {
             for i in telling(shards) {
                 let mut more = Inherited::of(shards.next_shard(i)?.footer());
                 if let Some(all) = &mut all {
-                    let schema = common_schema(all.arrow_schema.take(), more.arrow_schema.take());
+                    let schema = common_schema(all.arrow_schema.take(), more.arrow_schema.take())?;
                     all.unite(more);
                     all.arrow_schema = schema;
                 } else {

@@ -5,11 +5,10 @@ use crate::files::{Closable, Files};
 use crate::located::Located;
 use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
-use crate::schema::common_schema;
 use crate::shards::facts::{Facts, telling};
 use crate::shards::shard_list::Shards;
 use crate::shards::{columns, fetch, filter, footer};
-use jinx_convert::arrow::{MediaPath, media_of};
+use jinx_convert::arrow::{MediaPath, common_schema, media_of};
 use jinx_core::Result;
 use jinx_core::io::{Density, Source, base_of};
 use jinx_core::row_events::Sink;
@@ -326,7 +325,7 @@ impl Rows for ShardRows {
                         (one, other) if shards.samples(i) == 0 && (one.is_none() || other.is_none()) => {
                             one.or(other)
                         }
-                        (one, other) => common_schema(one, other),
+                        (one, other) => common_schema(one, other)?,
                     };
                     let is_new = |new: &MediaPath| all.media.iter().all(|(path, _)| *path != new.0);
                     let new: Vec<MediaPath> = media.into_iter().filter(is_new).collect();

@@ -2,7 +2,7 @@
 
 use crate::expression::Expression;
 use crate::expression::evaluate::{Sample, characters};
-use crate::expression::float_types::FloatTypes;
+use crate::expression::float_types::{FloatTypes, has_integers};
 use crate::expression::tree::{Cell, Comparison, Condition, Literal, NarrowFloat, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
 use crate::read::chunked::ChunkedColumn;
@@ -48,6 +48,8 @@ struct Asked {
     value: bool,
     length: bool,
     none: bool,
+    /// The value is computed with, so that it must be known whether a number is an integer or a float.
+    computed: bool,
 }
 
 /// The indexed columns of one shard for the paths of an expression.
@@ -89,12 +91,14 @@ impl<'s> ShardColumns<'s> {
         for (names, asked) in paths.iter().zip(expression.asked()) {
             let path: Vec<Option<String>> = names.iter().cloned().map(Some).collect();
             let float_types = FloatTypes::at(&shard.footer().fields, names);
+            // The index holds integers between floats as floats, which are added in another way.
+            let is_uncertain = asked.computed && has_integers(&shard.footer().fields, names);
             let column = |kind, is_asked: bool| -> Result<_> {
                 let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
                 // An expression cannot compare a vector, and compares a time as its text.
                 Ok(column.filter(|column| {
-                    let is_mixed = column.dtype == ColumnType::Float64 && float_types == FloatTypes::Mixed;
-                    column.is_scalar() && !is_mixed
+                    let is_mixed = float_types == FloatTypes::Mixed || is_uncertain;
+                    column.is_scalar() && !(column.dtype == ColumnType::Float64 && is_mixed)
                 }))
             };
             let values = column(ColumnKind::Value, asked.value)?;
@@ -421,10 +425,10 @@ impl Expression {
                 TestKind::IsNone(path) => asked[*path].none = true,
                 TestKind::IsTrue(path) => asked[*path].value = true,
                 TestKind::Compare(left, _, right) | TestKind::Search(_, left, right) => {
-                    left.ask(&mut asked);
-                    right.ask(&mut asked);
+                    left.ask(&mut asked, false);
+                    right.ask(&mut asked, false);
                 }
-                TestKind::In(value, _) => value.ask(&mut asked),
+                TestKind::In(value, _) => value.ask(&mut asked, false),
             }
         }
         asked
@@ -432,15 +436,18 @@ impl Expression {
 }
 
 impl Operand {
-    fn ask(&self, asked: &mut [Asked]) {
+    fn ask(&self, asked: &mut [Asked], is_computed: bool) {
         match self {
             Self::Literal(_) => {}
-            Self::Path(path) => asked[*path].value = true,
+            Self::Path(path) => {
+                asked[*path].value = true;
+                asked[*path].computed |= is_computed;
+            }
             Self::Length(path) => asked[*path].length = true,
-            Self::Lower(inner) | Self::Negated(inner) => inner.ask(asked),
+            Self::Lower(inner) | Self::Negated(inner) => inner.ask(asked, is_computed),
             Self::Arithmetic(left, _, right) => {
-                left.ask(asked);
-                right.ask(asked);
+                left.ask(asked, true);
+                right.ask(asked, true);
             }
         }
     }

@@ -45,6 +45,16 @@ impl FloatTypes {
     }
 }
 
+/// Whether any value at a path is an integer, according to the statistics of all values.
+pub fn has_integers(fields: &[FieldInfo], path: &[String]) -> bool {
+    let is_here = |field: &&FieldInfo| {
+        field.path.len() == path.len()
+            && field.path.iter().zip(path).all(|(name, wanted)| name.as_ref() == Some(wanted))
+    };
+    let is_integer = |kind: &String| kind.starts_with("int") || kind.starts_with("uint");
+    fields.iter().filter(is_here).any(|field| field.kinds.keys().any(is_integer))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -120,4 +120,7 @@ def as_arrow(values: Any, kind: str) -> pa.Array:
     """Statistics as an Arrow array of a kind in `Filter.stats`."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
+    if isinstance(values, list) and kind.endswith(("int64", "int64>")):
+        # Only a cast refuses floats with a fraction; as values of the type, they are cut off.
+        values = pa.array(values)
     return values.cast(_TYPES[kind]) if isinstance(values, pa.Array) else pa.array(values, _TYPES[kind])

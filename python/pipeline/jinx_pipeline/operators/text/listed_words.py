@@ -64,7 +64,7 @@ class ListedWordsFilter(Filter):
         (name,) = self.stats
         return {name: shares(counts[:, 0], counts[:, 1])}
 
-    def _counts(self, texts: Any, words: list[str], *, threads: int) -> "npt.NDArray[np.int64]":
+    def _counts(self, texts: Any, words: list[str], *, threads: int | None) -> "npt.NDArray[np.int64]":
         """For each text, the number of its words in the list, and the number of its words."""
         return kernels.count_listed_words(
             texts,
