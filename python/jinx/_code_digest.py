@@ -270,7 +270,7 @@ def digested_name(module: str | None) -> str:
 
 
 def is_installed(module: str | None) -> bool:
-    """Whether only a module's name counts: it is ours, part of Python, or part of an installed package."""
+    """Whether the name of a module identifies its code: it is ours, part of Python, or part of an installed package."""
     if (module or "").partition(".")[0] in _OURS:
         return True
     file = getattr(sys.modules.get(module or ""), "__file__", None)

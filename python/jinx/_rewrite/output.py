@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jinx._results import WriteResult
 
 _OF_COPIES = ("output_format", "compression", "shard_size")
-# In a saved view, a sample takes one position; columns of its own are small.
+# In a saved view, a sample takes one position; the columns that the view adds are small in comparison.
 _VIEW_BYTES = 16
 
 

@@ -291,7 +291,7 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
 def _list(text: str) -> list[Any]:
     value = json.loads(text)
     if not isinstance(value, list):
-        raise ValueError("columns is not a list")  # noqa: TRY004 - about an argument of the request
+        raise ValueError("columns is not a list")  # noqa: TRY004 - the wrong type is in the request
     return value  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -48,7 +48,7 @@ def arrow_column(dataset: Reader, name: str, known: "ChartColumn | None", kept: 
         chosen = column(at(dataset, samples.astype(np.int64)), name) if values is None else values[samples]
         return arrow.record_batch([arrow.array(samples), arrow.array(chosen, kind)], schema=schema)
 
-    # Report what cannot be read before the stream begins.
+    # Read the first batch now: once the stream has begun, an error cannot be reported any more.
     first = batch(0)
     return _stream(arrow, schema, (first if start == 0 else batch(start) for start in range(0, max(total, 1), _BATCH)))
 

@@ -39,7 +39,7 @@ class TimedProtocol(H11Protocol):
         self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or has too long a URL, in the form of all other errors."""
+        """Answer a request that is not HTTP, or has too long a URL, in the form of all other errors."""
         facts = {"title": "Bad Request", "status": 400, "code": "bad_request", "detail": msg, "error": msg}
         body = json.dumps(facts).encode()
         head = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/problem+json\r\n"

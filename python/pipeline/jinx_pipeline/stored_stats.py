@@ -63,7 +63,7 @@ def is_measured(path: str) -> bool:
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """The statistics of the unchanged input, with the digests of their filters: those of filters before any mapper.
+    """The statistics of the unchanged input, which are those of filters before any mapper, with the filters' digests.
 
     Those that a later filter has replaced are missing.
     """

@@ -258,7 +258,7 @@ pub struct FieldStats {
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
     by_address: AddressMap<(usize, Arc<Path>)>,
-    /// The number of bytes that the list may take in the footer, and the maximum that it takes.
+    /// The number of bytes that the list may take in the footer, and an upper bound of those that it takes so far.
     room: u64,
     taken: u64,
 }

@@ -190,7 +190,7 @@ fn comparable(column: ColumnData) -> Result<ColumnData> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
-    // Codes and units of time may differ between inputs, so compare the values that samples have.
+    // Inputs may code equal strings differently, or use other units of time, so compare the values of samples.
     column.with_plain_strings()
 }
 

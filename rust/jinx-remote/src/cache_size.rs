@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// This fraction of the disk is left free.
+/// One part in this many of the disk is left free.
 const FREE_PART: u64 = 20;
 /// A full cache is counted again at most this often: a process that was killed may have left a wrong sum.
 const COUNT_AGAIN: Duration = Duration::from_secs(10);

@@ -34,7 +34,7 @@ _SAFE: Final = {
     "bytes": ("bytea",),
     "json": ("jsonb", "json", "text", "character varying"),
 }
-# Types that read a text as what it says: for columns outside of the key, which have them on purpose.
+# Types that parse a text and may store it in another spelling: allowed outside of the key, where users chose them.
 _READ: Final = ("json", "jsonb", "date", "timestamp", "time", "interval", "inet", "cidr", "macaddr", "xml", "tsvector")
 _LIMIT: Final = re.compile(r"character varying\((\d+)\)")
 _CONNECT_SECONDS: Final = 10

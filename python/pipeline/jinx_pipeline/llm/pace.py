@@ -109,7 +109,7 @@ class Pace:
             seconds_in_turn: How long the service works on a request, if it works on one after another.
         """
         if self._recent > max(self._slow / 2, _IN_TURN * self._least):
-            self._is_starting = False  # otherwise many more might time out
+            self._is_starting = False  # otherwise many more requests might time out
         if self._is_too_slow():
             return
         # Answers say what the service does with the requests of then, and those since are more: at the start, send no

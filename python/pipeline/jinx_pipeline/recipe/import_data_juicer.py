@@ -191,7 +191,7 @@ def _refuse_forms_of_data_juicer(data: Mapping[str, Any]) -> None:
         _refuse_form_of_operator(entry, f"process[{number}]")
     dataset = data.get("dataset") or {}
     if not isinstance(dataset, Mapping):
-        raise ValueError("dataset: a mapping with configs; a path belongs to dataset_path")  # noqa: TRY004 - it is in a file
+        raise ValueError("dataset: a mapping with configs; a path belongs to dataset_path")  # noqa: TRY004 - the wrong type is in a file
     configs = dataset.get("configs") or []
     if not isinstance(configs, list) or not all(isinstance(config, Mapping) for config in configs):
         raise ValueError("dataset.configs: a list of mappings with path")
@@ -207,7 +207,7 @@ def _refuse_form_of_operator(entry: Any, where: str) -> None:
             raise ValueError(f"{where}.{name}: a mapping with parameters, not {_one_line(values)}")
         fused = (values or {}).get("fused_op_list") or []
         if not isinstance(fused, list):
-            raise ValueError(f"{where}.{name}.fused_op_list: a list of operators, not {_one_line(fused)}")  # noqa: TRY004 - it is in a file
+            raise ValueError(f"{where}.{name}.fused_op_list: a list of operators, not {_one_line(fused)}")  # noqa: TRY004 - the wrong type is in a file
         for number, inner in enumerate(fused):
             _refuse_form_of_operator(inner, f"{where}.{name}.fused_op_list[{number}]")
 
@@ -216,7 +216,7 @@ def _refuse_forms_of_mldataforge(steps: list[Any]) -> None:
     for number, step in enumerate(steps):
         where = f"steps[{number}]"
         if not isinstance(step, Mapping):
-            raise ValueError(f"{where}: a mapping with sources, transformations and sink, not {_one_line(step)}")  # noqa: TRY004 - it is in a file
+            raise ValueError(f"{where}: a mapping with sources, transformations and sink, not {_one_line(step)}")  # noqa: TRY004 - the wrong type is in a file
         sources, sink, code = step.get("sources", []), step.get("sink"), step.get("transformations")
         if not isinstance(sources, list) or not all(isinstance(source, str | Mapping) for source in sources):
             raise ValueError(f"{where}.sources: a list of paths or mappings, not {_one_line(sources)}")

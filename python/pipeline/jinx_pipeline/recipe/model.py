@@ -346,7 +346,7 @@ class Recipe:
 
     @property
     def groups(self) -> list[range]:
-        """The numbers of the sources in each group."""
+        """The indices of the sources in each group."""
         ends = list(accumulate(self.source_groups or (len(self.sources),)))
         return [range(first, end) for first, end in pairwise([0, *ends])]
 

@@ -356,7 +356,7 @@ def raise_if_not_of_rows(error: BaseException) -> None:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether an error would occur for any row: a service or another requirement is missing, or memory is short."""
+    """Whether an error would occur for every row: a service or another requirement is missing, or memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
     # Ray ends this worker with a SystemExit.

@@ -34,7 +34,7 @@ impl Shard {
         self.require_chunks(place, checks, start..start.saturating_add(8)).map_err(named)
     }
 
-    /// Compares all chunks of an array in the sidecar.
+    /// Compares all chunks of an array in the sidecar with their checksums.
     ///
     /// # Errors
     /// `Corrupt` when one does not match.

@@ -55,7 +55,7 @@ pub fn container_of(payload: Payload) -> Container {
     if payload == Payload::Npy { Container::Bytearray } else { Container::Bytes }
 }
 
-/// Decodes a value from its bytes, which are in an object of the kind from [`container_of`].
+/// Decodes a value from its bytes, which are in an object that [`container_of`] made for it.
 pub fn filled<'py>(
     py: Python<'py>,
     payload: Payload,

@@ -53,8 +53,8 @@ pub fn compose(
     Ok(RowsHandle(Arc::new(view)))
 }
 
-/// How lengths were counted (as JSON text), after columns of the samples were replaced; `None` if no counted lengths
-/// remain.
+/// Describes how lengths were counted (JSON text), for samples in which columns were replaced since; `None` if no counted
+/// lengths remain.
 #[pyfunction]
 pub fn lengths_after(lengths: &str, replaced: Vec<String>) -> PyResult<Option<String>> {
     let mut meta = Meta::of_lengths(lengths).into_py_result()?;

@@ -18,8 +18,8 @@ _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 # Threads that wait inside a model must not occupy cores that could decode its next inputs.
 _PASSIVE_WAIT = {"OMP_WAIT_POLICY": "passive"}
 
-# The variables of a worker that libraries read when they are imported: numpy starts its threads then. The other one
-# keeps Arrow from starting one for a heap that is not used.
+# Variables that libraries read when they are imported, so that they must be set before: numpy starts its threads then.
+# `JE_ARROW_MALLOC_CONF` keeps Arrow from starting a thread for a heap that is not used.
 _READ_BY_IMPORTS = ("OMP_NUM_THREADS", "ARROW_DEFAULT_MEMORY_POOL")
 _WITHOUT_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 

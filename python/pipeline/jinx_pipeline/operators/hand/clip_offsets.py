@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     Pictures = npt.NDArray[np.float32]
 
 _SIDE: Final = 16
-# Pictures of the same frame differ by less, of 255, however they were encoded.
+# Pictures of the same frame differ by less than this (from 0 to 255), however they were encoded.
 _SAME: Final = 4.0
-# Frames that differ by less than this from the next one tell nothing of the place.
+# A frame that differs by less than this from the next one does not show its place in the video.
 _STILL: Final = 0.5
 _MATRIX: Final = 4
 

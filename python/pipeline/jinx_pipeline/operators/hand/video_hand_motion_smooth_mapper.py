@@ -14,7 +14,7 @@ from jinx_pipeline.optional import require
 if TYPE_CHECKING:
     from jinx_pipeline.operators.hand.motion import Floats
 
-# The median of absolute deviations is this share of a standard deviation, if values are normally distributed.
+# If values are normally distributed, the standard deviation is this many times the median of absolute deviations.
 _DEVIATIONS: Final = 1.4826
 _LEAST_FRAMES: Final = 4
 

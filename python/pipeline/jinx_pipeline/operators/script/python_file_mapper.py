@@ -33,7 +33,7 @@ class PythonFileMapper(ScriptSplitter):
     batched: bool = False
 
     trust = "runs code"
-    # The digest of the file when the run was last compared with its plan; workers expect this one.
+    # The digest of the file when the run was last compared with its plan, and the one that workers expect.
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""
 

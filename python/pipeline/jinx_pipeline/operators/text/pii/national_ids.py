@@ -119,7 +119,7 @@ def _is_bare(text: str) -> bool:
 def _detector(pattern: str, is_valid: Callable[[str], bool], *words: str) -> Detector:
     """A detector; with `words`, digits without separators only count after one of these words."""
     context = re.compile("|".join(words), re.IGNORECASE) if words else None
-    # A number does not continue on either side.
+    # A match must not be part of a longer number.
     space = " " if "[- ]" in pattern else ""
     bounded = re.compile(
         rf"(?<![\w.,-])(?<!\d[{space}-])(?:{pattern})(?![\w]|[{space}.,-]\d)", re.IGNORECASE | re.ASCII
