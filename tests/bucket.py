@@ -62,6 +62,8 @@ class Bucket:
     delay: float = 0.0
     list_delay: float = 0.0
     is_open: bool = False
+    # For clients whose forked processes would share a connection.
+    closes_connections: bool = False
     close: Callable[[], None] = lambda: None
     open: Callable[[], None] = lambda: None
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict[str, dict[int, bytes]])
@@ -161,6 +163,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
+        if self.bucket.closes_connections:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             # Before it is written: the client may ask for the sum as soon as it has the last byte.

@@ -68,6 +68,8 @@ def our_reader_and_a_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     clean_stale_shared_memory()
     with bucket.served(Path("/")) as store:
+        # Streaming's client of S3 keeps its connection, and the forked workers of a loader would share it.
+        store.closes_connections = True
         for name, value in {**store.environment, "S3_ENDPOINT_URL": f"http://{store.address}"}.items():
             monkeypatch.setenv(name, value)
         initialize: Any = Stream.__init__
