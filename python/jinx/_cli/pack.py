@@ -77,7 +77,7 @@ def _check_outputs(dataset: Any, save: str | None, plot: str | None, json_path: 
     from jinx._outputs import other_file_name, refuse_existing, refuse_input
 
     others = [other_file_name(out, "pictures and numbers are other files") for out in (plot, json_path) if out]
-    outputs = [out for out in (save, *others) if out not in {None, "-"}]
+    outputs = [out for out in (save, *others) if out is not None and out != "-"]
     for out in outputs:
         refuse_input(out, [*dataset._shard_paths, *(file for root in dataset._root_files() for file in root.paths)])
         if not overwrite:
