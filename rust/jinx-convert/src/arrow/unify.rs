@@ -123,11 +123,10 @@ fn decimal(left: &DataType, right: &DataType) -> Option<DataType> {
     let whole = (i16::from(precision) - i16::from(scale)).max(i16::from(other) - i16::from(other_scale));
     let scale = scale.max(other_scale);
     let digits = u8::try_from(whole + i16::from(scale)).ok()?;
-    match digits {
-        ..=DECIMAL128_MAX_PRECISION => Some(DataType::Decimal128(digits, scale)),
-        ..=DECIMAL256_MAX_PRECISION => Some(DataType::Decimal256(digits, scale)),
-        _ => None,
+    if digits <= DECIMAL128_MAX_PRECISION {
+        return Some(DataType::Decimal128(digits, scale));
     }
+    (digits <= DECIMAL256_MAX_PRECISION).then_some(DataType::Decimal256(digits, scale))
 }
 
 /// The number of digits of decimals, and of those behind the point.
