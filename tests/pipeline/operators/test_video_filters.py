@@ -101,10 +101,10 @@ def test_headers_are_read_once(monkeypatch):
 
 def test_bounds():
     samples = [{"videos": [videos.video(5)]}, {"videos": [videos.video(50)]}, {"videos": []}]
-    assert jp.create("video_duration_filter", max_duration=1)(samples) == samples[:1]
-    assert jp.create("video_aspect_ratio_filter", min_ratio="16:9", max_ratio="2/1")(samples) == samples[:2]
+    assert jp.create("video_duration_filter", max_duration=1)(samples) == samples[::2]  # without videos: it stays
+    assert jp.create("video_aspect_ratio_filter", min_ratio="16:9", max_ratio="2/1")(samples) == samples
     assert jp.create("video_aspect_ratio_filter", max_ratio=1.5, any_or_all="all")(samples) == samples[2:]
-    assert jp.create("video_resolution_filter", min_width=193)(samples) == []
+    assert jp.create("video_resolution_filter", min_width=193)(samples) == samples[2:]
 
 
 @pytest.mark.parametrize(
