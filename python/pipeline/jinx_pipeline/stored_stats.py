@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import asdict, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.plan.file_digest import head_digest
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.recipe.errors import Place, RecipeError
@@ -107,7 +107,8 @@ def _input_of(recipe: Recipe) -> dict[str, Any]:
 
 def _content_of(out: str) -> str:
     """A digest of the file itself: its input may have changed since."""
-    return sha256(fetched(mirrored(out)).read_bytes()).hexdigest()
+    file = fetched(mirrored(out))
+    return head_digest(str(file), file.stat().st_size)
 
 
 def _facts_of(out: str) -> dict[str, Any]:
