@@ -117,6 +117,24 @@ def test_brushing_a_histogram_filters(page: Any, served: Served) -> None:
     wait_for_total(page, 10_000)
 
 
+def test_answers_do_not_replace_a_limit_being_typed(page: Any, served: Served) -> None:
+    open_page(page, served)
+    page.get_by_label("score, at least").fill("0.25")
+    held: list[Any] = []
+    page.route("**/charts?*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright sets attributes of it
+    with page.expect_request("**/charts?*"):
+        page.get_by_label("score, less than").fill("0.5")
+    while not held:
+        page.wait_for_timeout(10)
+    with page.expect_response("**/charts?*"):
+        held.pop().continue_()
+    page.unroute("**/charts?*")
+    until(page, "() => !document.querySelector('.charts.stale')")
+    assert page.get_by_label("score, less than").input_value() == "0.5"
+    page.keyboard.press("Tab")
+    wait_for_total(page, count(served, lambda s: 0.25 <= s["score"] < 0.5))
+
+
 def test_a_sample_is_a_conversation_with_its_picture(page: Any, served: Served) -> None:
     open_page(page, served)
     page.locator(".card").first.click()

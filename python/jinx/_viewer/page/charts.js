@@ -118,6 +118,17 @@ class Frame {
   }
 }
 
+/**
+ * Shows a limit, but not over what is being typed: answers come at any time.
+ * @param {HTMLInputElement} field
+ * @param {number | null} limit
+ */
+function fill(field, limit) {
+  const isTyped = field === document.activeElement && field.value !== field.defaultValue;
+  field.defaultValue = limit === null ? "" : String(limit);
+  if (!isTyped) field.value = field.defaultValue;
+}
+
 class Histogram extends Frame {
   /** @param {string} name @param {(brush: import("./state.js").Brush | null) => void} choose */
   constructor(name, choose) {
@@ -145,8 +156,8 @@ class Histogram extends Frame {
     this.frame(chart, brush);
     this.chosen = brush?.range ? this.binsOf(brush.range) : null;
     const [least, most] = brush?.range ?? [null, null];
-    this.least.value = least === null ? "" : String(least);
-    this.most.value = most === null ? "" : String(most);
+    fill(this.least, least);
+    fill(this.most, most);
     this.least.placeholder = number(chart.edges[0]);
     this.most.placeholder = number(chart.edges[chart.edges.length - 1]);
     this.canvas.setAttribute("aria-label", `Histogram of ${chart.name}`);
