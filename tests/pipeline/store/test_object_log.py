@@ -66,6 +66,31 @@ def test_lines_come_back_in_order_with_their_places(objects):
     assert other.size() == log.size() == 6 + 7 + 6 + 7
 
 
+def test_many_lines_are_in_objects_of_a_limited_size(objects, monkeypatch):
+    monkeypatch.setattr(object_log, "_OBJECT_BYTES", 10)
+    log = ObjectLog(URL)
+    log.begin(b"0\n")
+    list(log.lines())
+    lines = [b"1\n", b"22222\n", b"333\n", b"more than an object\n", b"4\n", b"5\n"]
+    places = [log.append(line) for line in lines]
+    log.sync()
+    assert [found.data for _, found in sorted(objects.data.items())] == [
+        b"0\n",
+        b"1\n22222\n",
+        b"333\n",
+        b"more than an object\n",
+        b"4\n5\n",
+    ]
+    assert list(log.lines_at(places)) == list(ObjectLog(URL).lines_at(places)) == lines
+    # An object of another process between ours is noticed, and the lines after it are not in the log.
+    objects.put_if_absent(f"{URL}/{6:010}", b"other\n")
+    for line in lines:
+        log.append(line)
+    with pytest.raises(FileExistsError):
+        log.sync()
+    assert list(ObjectLog(URL).lines())[-4:] == [b"5\n", b"1\n", b"22222\n", b"other\n"]
+
+
 def test_an_incomplete_line_is_shown(objects):
     """Whoever reads the log must see that it is damaged."""
     log = ObjectLog(URL)

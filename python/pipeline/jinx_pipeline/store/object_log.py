@@ -1,4 +1,4 @@
-"""A log in an object store: a sequence of objects, each with the lines of one `sync`."""
+"""A log in an object store: a sequence of objects, each with lines of one `sync`."""
 
 import os
 import tempfile
@@ -16,6 +16,8 @@ _THREADS: Final = 16
 _AHEAD_BYTES: Final = 16_000_000
 # Lines are read from the copy in pieces of this size.
 _CHUNK_BYTES: Final = 1 << 20
+# An object has at most this many bytes, unless a single line has more: it is in memory while it is written or read.
+_OBJECT_BYTES: Final = 4_000_000
 # How long a known size of the log stays valid; `sync` always notices the lines of other processes.
 _SIZE_SECONDS: Final = 10.0
 
@@ -85,12 +87,14 @@ class ObjectLog:
         """See `Log.sync`.
 
         Raises:
-            FileExistsError: Another process has appended meanwhile; the lines of this one are not in the log.
+            FileExistsError: Another process has appended meanwhile; the remaining lines of this one are not in the log.
         """
-        if self._unwritten:
-            data = bytes(self._unwritten)
+        while self._unwritten:
+            end = self._unwritten.rfind(b"\n", 0, _OBJECT_BYTES) + 1 or self._unwritten.find(b"\n") + 1
+            with memoryview(self._unwritten) as lines:
+                data = bytes(lines[:end])
             self._put(self._objects, data)
-            self._unwritten.clear()
+            del self._unwritten[:end]
             self._keep(data)
             self._seen_at = time.monotonic()
 
