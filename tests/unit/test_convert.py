@@ -102,6 +102,11 @@ def test_shards_and_append(lines, tmp_path):
     assert done.shards > 1
     jinx.convert(lines, out, append=True)
     assert rows_of(out) == ROWS * 2
+    jinx.open(out).save(tmp_path / "view.jinx")
+    for source in (out, [out], next(out.glob("*.jinx")), jinx.open(out), tmp_path / "view.jinx"):
+        with pytest.raises(ValueError, match="out is also an input"):
+            jinx.convert(source, out, append=True)
+    assert rows_of(out) == ROWS * 2
 
 
 def test_the_same_input_gives_the_same_bytes(chat_parquet, tmp_path):

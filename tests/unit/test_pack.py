@@ -373,6 +373,9 @@ def test_a_plan_is_saved_and_opened(tmp_path):
         assert jinx.PackPlan.load(path).fingerprint == one.fingerprint != plan.fingerprint
         assert jinx.PackPlan.load(path).stats() == one.stats()
     plan.with_epoch(5).save(path, overwrite=True)
+    # A name without a suffix would be a directory, and could be that of a dataset.
+    with pytest.raises(ValueError, match="a plan is one file"):
+        plan.save(tmp_path / "shards", overwrite=True)
     assert jinx.PackPlan.load(path).epoch == 5
     copied = pickle.loads(pickle.dumps(plan))
     assert copied.fingerprint == plan.fingerprint

@@ -185,6 +185,8 @@ class Conversion:
         settings = self.settings
         if settings.core["rejects"] is not None:
             refuse_input(settings.core["rejects"], inputs.files)
+        if settings.core["append"]:
+            refuse_input(settings.out, inputs.files)
         if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
             return self._views(inputs.files)
         if self._is_parquet_directory():
@@ -318,6 +320,8 @@ class Conversion:
 
     def dataset(self, source: "Dataset") -> WriteResult:
         """Convert a dataset or view that compares all checksums when it is read."""
+        if self.settings.core["append"]:
+            refuse_input(self.settings.out, [path for root in source._root_files() for path in root.paths])
         where: str | None = self.settings.core["where"]
         if where is not None:
             settings = self.settings.changed(self.settings.out, self.settings.target, where=None)

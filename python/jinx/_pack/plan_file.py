@@ -21,6 +21,9 @@ def save(plan: Packs, path: str | os.PathLike[str], *, overwrite: bool) -> Write
     """See `PackPlan.save`."""
     from jinx._writer import Writer
 
+    name = os.fsdecode(path)
+    if not name.endswith(".jinx"):
+        raise ValueError(f"{name}: a plan is one file, whose name ends in .jinx")
     sample: dict[str, Any] = {
         "plan": plan.identity,
         "fingerprint": plan.fingerprint,

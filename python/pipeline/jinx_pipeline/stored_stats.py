@@ -38,8 +38,9 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
     """Measure the input of a recipe; the output can be used by `from_stats`.
 
     Raises:
-        FileExistsError: The output exists, and `measure` did not write it.
+        FileExistsError: The output or the file with its statistics exists, and `measure` did not write it.
     """
+    _refuse_other_facts(out)
     measuring = measurable(resolve(recipe), out)
     try:
         with other_remedy("measure again with restart=True (--restart)"):
@@ -50,6 +51,20 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
     facts = {"output": _content_of(out), "statistics": reusable(measuring), "input": _input_of(recipe)}
     publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
+
+
+def _refuse_other_facts(out: str) -> None:
+    """Refuse to replace a file that only has the name of ours."""
+    try:
+        is_ours = _facts_of(out).keys() == {"output", "statistics", "input"}
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, AttributeError):
+        is_ours = False
+    if not is_ours:
+        raise FileExistsError(
+            f"{out}.stats.json exists, and analyze did not write it; remove it, or choose another name"
+        )
 
 
 def is_measured(path: str) -> bool:

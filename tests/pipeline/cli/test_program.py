@@ -247,6 +247,9 @@ def test_an_analysis_replaces_an_earlier_one_and_nothing_else(folder, capsys):
         assert run(["analyze", path, "--out", name]) == 2
         assert f"{name} exists, and is no output of analyze" in capsys.readouterr().err
         assert (folder / name).read_bytes() == before
+    (folder / "own.jinx.stats.json").write_text('{"output": 1}')
+    assert run(["analyze", path, "--out", "own.jinx"]) == 2
+    assert "own.jinx.stats.json exists, and analyze did not write it" in capsys.readouterr().err
     assert run(["analyze", path]) == 0
     assert run(["analyze", recipe(folder, [{"words_num_filter": {"min_num": 2}}]), "--restart"]) == 0
     assert run(["run", path, "--from-stats", "stats.jinx"]) == 0
