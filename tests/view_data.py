@@ -22,7 +22,7 @@ class Served(NamedTuple):
     samples: list[dict[str, Any]]
 
 
-def until(page: Any, condition: str, argument: Any = None, seconds: float = 30) -> None:
+def until(page: Any, condition: str, argument: Any = None, seconds: float = 60) -> None:
     """Wait until a JavaScript function of the argument is true; the page's policy forbids Playwright's own way."""
     limit = time.monotonic() + seconds
     while not page.evaluate(condition, argument):

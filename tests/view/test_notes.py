@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -219,7 +220,7 @@ def test_a_killed_viewer_loses_nothing_acknowledged(tmp_path: Path, small: Path)
         time.sleep(0.005)
     assert len(acknowledged) >= 12
     viewer.send_signal(signal.SIGKILL)
-    viewer.wait(10)
+    viewer.wait(60)
     for writer in writers:
         writer.join(70)
     viewer.stdout.close()
@@ -227,7 +228,8 @@ def test_a_killed_viewer_loses_nothing_acknowledged(tmp_path: Path, small: Path)
     assert set(acknowledged) <= set(kept)
 
 
-def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
+def by_hand(tmp_path: Path, small: Path, act: Callable[[str], None]) -> dict[int, Note]:
+    """What someone who acts at the address of a viewer notes."""
     from jinx._viewer.app import Viewer
     from jinx._viewer.server import ViewServer
     from jinx._viewer.shown import ShownDataset
@@ -235,7 +237,21 @@ def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
     kept = journal(tmp_path / "anna.notes", small)
     server = ViewServer(Viewer([ShownDataset(jinx.open(small), str(small))], {}, notes=kept, tags=["good", "bad"]))
     thread = server.start()
-    page.goto(f"{server.url}?layout=grid")
+    try:
+        act(server.url)
+    finally:
+        server.stop()
+        thread.join(60)
+        kept.close()
+    return NotesFile.read(str(tmp_path / "anna.notes")).given
+
+
+def wait_until_saved(page: Any) -> None:
+    until(page, "() => document.querySelector('.notes [role=status]').textContent === 'saved'")
+
+
+def tags_by_keys(page: Any, url: str) -> None:
+    page.goto(f"{url}?layout=grid")
     page.wait_for_selector(".card .id")
     page.keyboard.press("j")
     page.keyboard.press("2")
@@ -249,9 +265,50 @@ def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
     page.wait_for_selector("#note")
     page.keyboard.type("a note")
     page.keyboard.press("Escape")
-    until(page, "() => document.querySelector('.notes [role=status]').textContent === 'saved'")
-    server.stop()
-    thread.join(60)
-    kept.close()
-    given = NotesFile.read(str(tmp_path / "anna.notes")).given
+    wait_until_saved(page)
+
+
+def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
+    given = by_hand(tmp_path, small, lambda url: tags_by_keys(page, url))
     assert given == {0: Note(("bad",), ""), 1: Note(("good",), "a note")}
+
+
+def test_a_tag_is_that_of_the_sample_in_the_title(page: Any, small: Path, tmp_path: Path) -> None:
+    def act(url: str) -> None:
+        page.goto(f"{url}?sample=0")
+        page.wait_for_selector(".sample-content")
+        held: list[Any] = []
+        page.route("**/sample/1", lambda route: held.append(route))  # noqa: PLW0108 - Playwright sets attributes of it
+        with page.expect_request("**/sample/1"):
+            page.keyboard.press("j")
+        assert page.locator(".sample-head .id").inner_text() == "1"
+        page.get_by_role("button", name="good").click()
+        wait_until_saved(page)
+        held[0].continue_()
+        page.locator(".fields").get_by_text("text 1", exact=True).wait_for()
+
+    assert by_hand(tmp_path, small, act) == {1: Note(("good",), "")}
+
+
+def test_a_tag_is_pressed_while_a_note_is_saved(page: Any, small: Path, tmp_path: Path) -> None:
+    def act(url: str) -> None:
+        page.goto(f"{url}?sample=0")
+        page.get_by_label("Note").press_sequentially("why")
+        # The press takes the focus from the note, which is then saved.
+        page.get_by_role("button", name="bad").click()
+        page.wait_for_selector(".tag-button[aria-pressed=true]")
+        wait_until_saved(page)
+
+    assert by_hand(tmp_path, small, act) == {0: Note(("bad",), "why")}
+
+
+def test_a_note_that_was_taken_back_does_not_come_again(page: Any, small: Path, tmp_path: Path) -> None:
+    def act(url: str) -> None:
+        page.goto(f"{url}?sample=0")
+        page.get_by_label("Note").fill("typed")
+        page.keyboard.press("Escape")
+        page.keyboard.press("u")
+        page.wait_for_timeout(900)  # longer than a pause in typing after which a note is saved
+        until(page, "() => document.querySelector('.notes [role=status]').textContent === ''")
+
+    assert by_hand(tmp_path, small, act) == {}

@@ -10,9 +10,10 @@ import pytest
 
 from view_data import Served, until
 
-
-def total(page: Any) -> int:
-    return int(page.locator("#status .total strong").inner_text().replace(",", ""))
+# All charts are there, no answer is on its way, and nothing moves.
+SETTLED = """() => document.querySelector('.chart')
+  && !document.querySelector('.stale, .charts.waiting, .searching')
+  && document.getAnimations().every(one => one.effect.getComputedTiming().iterations === Infinity)"""
 
 
 def wait_for_total(page: Any, number: int) -> None:
@@ -79,7 +80,6 @@ def test_filters_of_every_kind(page: Any, served: Served) -> None:
     keep = lambda s: s["score"] > 0.5 and "boat" in s["caption"] and s["source"] == "coyo"  # noqa: E731
     wait_for_total(page, count(served, keep))
     page.select_option("#tools select", "-score")
-    page.wait_for_timeout(300)
     numbers = [i for i, s in enumerate(served.samples) if keep(s)]
     best = sorted(numbers, key=lambda i: -served.samples[i]["score"])
     until(page, "n => document.querySelector('.card[data-index=\"0\"] .id')?.textContent === `#${n}`", best[0])
@@ -97,6 +97,7 @@ def test_filters_of_every_kind(page: Any, served: Served) -> None:
 
 def test_brushing_a_histogram_filters(page: Any, served: Served) -> None:
     open_page(page, served)
+    until(page, SETTLED)
     chart = page.get_by_role("region", name="score", exact=True).locator("canvas")
     box = chart.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 30)
@@ -146,7 +147,7 @@ def test_a_sample_is_a_conversation_with_its_picture(page: Any, served: Served) 
     until(page, "() => document.querySelector('.sample-head .id').textContent === '1'")
     assert "sample=1" in page.url
     page.get_by_role("tab", name="Stored line").click()
-    assert page.locator("pre.raw").inner_text().startswith('{"id":"s0000001"')
+    until(page, "() => document.querySelector('pre.raw')?.textContent.startsWith('{\"id\":\"s0000001\"')")
     page.keyboard.press("Escape")
     page.wait_for_selector("#sample", state="hidden")
     assert "sample=" not in page.url
@@ -200,7 +201,7 @@ def test_errors_are_said(page: Any, served: Served) -> None:
 
 def test_the_head_of_a_table_without_samples_is_readable(page: Any, served: Served) -> None:
     page.goto(served.url + "?layout=table&where=scor+%3E+1")
-    page.wait_for_function("() => !document.getElementById('problem').hidden")
+    page.wait_for_selector("#problem:not([hidden])")
     assert "no column 'scor'" in page.locator("#problem").inner_text()
     lefts = page.locator(".table-head .cell").evaluate_all("cells => cells.map(c => c.getBoundingClientRect().left)")
     assert len(lefts) > 3
@@ -231,7 +232,7 @@ def test_the_page_is_accessible(browser: Any, served: Served, tmp_path: Path, sc
     page = context.new_page()
     for query in ("", "?layout=table", "?sample=3", "?sample=3&tab=beside&beside=source", "?where=score+%3E+2"):
         open_page(page, served, query)
-        page.wait_for_timeout(400)
+        until(page, SETTLED)
         found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
         assert found.violations_count == 0, f"{query}: {found.generate_report()}"
     context.close()

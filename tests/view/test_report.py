@@ -30,7 +30,8 @@ def test_a_bar_of_a_report_opens_its_samples(page: Any, tmp_path: Path) -> None:
     server = ViewServer(Viewer([ShownDataset(jinx.open(out), str(out))], {}, report=report.read_bytes()))
     thread = server.start()
     page.goto(server.url)
-    page.get_by_role("link", name="Report").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Report").click()
     bars = page.get_by_role("group", name="Histogram of text_len").locator("a")
     titles = bars.locator("title").all_text_contents()
     shown = [int(title.rpartition(": ")[2]) for title in titles]
@@ -38,13 +39,15 @@ def test_a_bar_of_a_report_opens_its_samples(page: Any, tmp_path: Path) -> None:
     assert 0.98 * len(lengths) <= sum(shown) <= len(lengths)
     for place in (0, len(shown) // 2, len(shown) - 1):
         page.goto(f"{server.url}report")
-        bars.nth(place).click()
+        with page.expect_navigation():
+            bars.nth(place).click()
         until(page, "n => document.querySelector('#status .total strong')?.textContent === String(n)", shown[place])
         assert "text_len" in page.locator("#where").input_value()
     page.goto(f"{server.url}report")
     longest = page.locator(".end a").last
     row = int(re.sub(r"\D", "", longest.inner_text()))
-    longest.click()
+    with page.expect_navigation():
+        longest.click()
     until(page, "n => document.querySelector('.sample-head .id')?.textContent === String(n)", row)
     server.stop()
     thread.join(60)

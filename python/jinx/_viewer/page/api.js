@@ -11,10 +11,17 @@ export async function ask(address, how = {}) {
   try {
     response = await fetch(address, how);
   } catch (error) {
-    if (/** @type {Error} */ (error).name === "AbortError") throw error;
+    if (isAbort(error)) throw error;
     throw new Problem("The viewer has ended. Run `jinx view` again.");
   }
-  const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  let answer;
+  try {
+    answer = await response.json();
+  } catch (error) {
+    // A request may also be given up while its answer comes.
+    if (isAbort(error)) throw error;
+    throw new Problem(`The server answered ${response.status}.`);
+  }
   if (!response.ok) throw new Problem(answer.error ?? `The server answered ${response.status}.`);
   return answer;
 }

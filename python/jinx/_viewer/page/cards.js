@@ -60,6 +60,7 @@ class Item {
     this.index = -1;
     /** @type {Row | null | undefined} */
     this.row = undefined;
+    this.tags = "";
     element.addEventListener("click", () => this.source.open(this.index));
   }
 
@@ -77,8 +78,9 @@ class Item {
       this.isSelected = isSelected;
       this.element.classList.toggle("selected", isSelected);
     }
-    if (index === this.index && row === this.row) return false;
-    [this.index, this.row] = [index, row];
+    const tags = row ? this.source.tags(row.sample).join("\n") : "";
+    if (index === this.index && row === this.row && tags === this.tags) return false;
+    [this.index, this.row, this.tags] = [index, row, tags];
     this.element.classList.toggle("waiting", !row);
     this.element.dataset.index = String(index);
     this.fill(row);

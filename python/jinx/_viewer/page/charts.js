@@ -1,6 +1,6 @@
 /** Histograms of numbers and bars of strings. What is chosen in one filters all others. */
 import { ask, isAbort } from "./api.js";
-import { count, h, icon, iconButton, number } from "./dom.js";
+import { arrange, count, fill, h, icon, iconButton, number } from "./dom.js";
 
 const HEIGHT = 64;
 const FIRST_BARS = 7;
@@ -26,6 +26,11 @@ export class Charts {
     /** @type {AbortController | null} */
     this.asked = null;
     this.list = h("div", { class: "charts" });
+    const more = () => {
+      this.showsAll = true;
+      this.refresh();
+    };
+    this.more = h("button", { type: "button", class: "quiet", on: { click: more } });
   }
 
   /** @param {{name: string, kind: string}[]} columns */
@@ -77,7 +82,8 @@ export class Charts {
       let shown = this.shown.get(chart.name);
       if (!shown) {
         const choose = (/** @type {import("./state.js").Brush | null} */ brush) => this.state.setBrush(chart.name, brush);
-        shown = chart.edges.length ? new Histogram(chart.name, choose) : new Bars(chart.name, choose);
+        const chosen = () => this.state.brushes[chart.name]?.names ?? [];
+        shown = chart.edges.length ? new Histogram(chart.name, choose) : new Bars(chart.name, choose, chosen);
         this.shown.set(chart.name, shown);
       }
       shown.update(chart, brushes[chart.name] ?? null);
@@ -86,14 +92,10 @@ export class Charts {
     if (!charts.length && !this.list.classList.contains("waiting")) elements.push(h("p", { class: "hint" }, "No column has numbers or few different strings."));
     const hidden = this.columns.length - FIRST_CHARTS;
     if (hidden > 0 && !this.showsAll) {
-      const more = () => {
-        this.showsAll = true;
-        this.refresh();
-      };
-      elements.push(h("button", { type: "button", class: "quiet", on: { click: more } }, `${hidden} more columns`));
+      this.more.textContent = `${hidden} more columns`;
+      elements.push(this.more);
     }
-    const present = [...this.list.children];
-    if (present.length !== elements.length || elements.some((element, i) => element !== present[i])) this.list.replaceChildren(...elements);
+    arrange(this.list, elements);
   }
 }
 
@@ -118,17 +120,6 @@ class Frame {
   }
 }
 
-/**
- * Shows a limit, but not over what is being typed: answers come at any time.
- * @param {HTMLInputElement} field
- * @param {number | null} limit
- */
-function fill(field, limit) {
-  const isTyped = field === document.activeElement && field.value !== field.defaultValue;
-  field.defaultValue = limit === null ? "" : String(limit);
-  if (!isTyped) field.value = field.defaultValue;
-}
-
 class Histogram extends Frame {
   /** @param {string} name @param {(brush: import("./state.js").Brush | null) => void} choose */
   constructor(name, choose) {
@@ -137,6 +128,7 @@ class Histogram extends Frame {
     this.chart = null;
     /** @type {[number, number] | null} First and last chosen bin. */
     this.chosen = null;
+    this.isDragged = false;
     this.canvas = h("canvas", { class: "histogram", role: "img" });
     this.tip = h("span", { class: "tip" });
     const limit = (/** @type {string} */ label) => h("input", { type: "text", inputmode: "decimal", "aria-label": `${name}, ${label}`, spellcheck: "false", on: { change: () => this.typed() } });
@@ -154,10 +146,10 @@ class Histogram extends Frame {
   update(chart, brush) {
     this.chart = chart;
     this.frame(chart, brush);
-    this.chosen = brush?.range ? this.binsOf(brush.range) : null;
+    if (!this.isDragged) this.chosen = brush?.range ? this.binsOf(brush.range) : null;
     const [least, most] = brush?.range ?? [null, null];
-    fill(this.least, least);
-    fill(this.most, most);
+    fill(this.least, least === null ? "" : String(least));
+    fill(this.most, most === null ? "" : String(most));
     this.least.placeholder = number(chart.edges[0]);
     this.most.placeholder = number(chart.edges[chart.edges.length - 1]);
     this.canvas.setAttribute("aria-label", `Histogram of ${chart.name}`);
@@ -185,12 +177,14 @@ class Histogram extends Frame {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
     const start = this.binAt(event);
+    this.isDragged = true;
     const move = (/** @type {PointerEvent} */ moved) => {
       const end = this.binAt(moved);
       this.chosen = [Math.min(start, end), Math.max(start, end)];
       this.paint();
     };
     const done = () => {
+      this.isDragged = false;
       this.canvas.removeEventListener("pointermove", move);
       this.canvas.removeEventListener("pointerup", done);
       this.canvas.removeEventListener("pointercancel", done);
@@ -254,11 +248,46 @@ class Histogram extends Frame {
   }
 }
 
+class Bar {
+  /** @param {string | boolean} name @param {() => void} press */
+  constructor(name, press) {
+    this.name = name;
+    const label = name === "" ? "(empty)" : typeof name === "boolean" ? (name ? "True" : "False") : name;
+    this.count = h("span", { class: "bar-count" });
+    [this.all, this.kept] = [h("span", { class: "fill all" }), h("span", { class: "fill kept" })];
+    this.element = h("button", { type: "button", title: String(label), on: { click: press } }, h("span", { class: "bar-label" }, label), this.count, h("span", { class: "track" }, this.all, this.kept));
+  }
+
+  /**
+   * @param {number} kept
+   * @param {number} all
+   * @param {number} top
+   * @param {(string | boolean | null)[]} chosen
+   */
+  update(kept, all, top, chosen) {
+    const isChosen = chosen.includes(this.name);
+    this.element.className = ["bar", isChosen && "on", chosen.length && !isChosen && "off"].filter(Boolean).join(" ");
+    this.element.setAttribute("aria-pressed", isChosen ? "true" : "false");
+    this.count.textContent = count(kept);
+    const width = (/** @type {number} */ value) => (value ? `max(2px, ${(100 * value) / top}%)` : "0");
+    this.all.style.width = width(all);
+    this.kept.style.width = width(kept);
+  }
+}
+
 class Bars extends Frame {
-  /** @param {string} name @param {(brush: import("./state.js").Brush | null) => void} choose */
-  constructor(name, choose) {
+  /**
+   * @param {string} name
+   * @param {(brush: import("./state.js").Brush | null) => void} choose
+   * @param {() => (string | boolean | null)[]} chosen What is chosen now, of which the last answer may not know yet.
+   */
+  constructor(name, choose, chosen) {
     super(name, choose);
+    this.chosen = chosen;
     this.showsAll = false;
+    /** @type {Map<string | boolean, Bar>} */
+    this.bars = new Map();
+    this.more = h("button", { type: "button", class: "quiet" });
     this.content.className = "bars";
   }
 
@@ -269,41 +298,32 @@ class Bars extends Frame {
     const order = chart.names.map((_, i) => i).sort((a, b) => chart.all[b] - chart.all[a]);
     const visible = this.showsAll ? order : order.filter((i, place) => place < FIRST_BARS || chosen.includes(chart.names[i]));
     const top = Math.max(1, ...chart.all);
-    const bars = visible.map((i) => this.bar(chart.names[i], chart.kept[i], chart.all[i], top, chosen));
+    const elements = visible.map((i) => {
+      const bar = this.bar(chart.names[i]);
+      bar.update(chart.kept[i], chart.all[i], top, chosen);
+      return bar.element;
+    });
     const more = order.length - visible.length;
-    const all = () => {
+    this.more.textContent = `${more} more`;
+    this.more.onclick = () => {
       this.showsAll = true;
       this.update(chart, brush);
     };
-    this.content.replaceChildren(...bars, ...(more > 0 ? [h("button", { type: "button", class: "quiet", on: { click: all } }, `${more} more`)] : []));
+    arrange(this.content, more > 0 ? [...elements, this.more] : elements);
   }
 
-  /**
-   * @param {string | boolean} name
-   * @param {number} kept
-   * @param {number} all
-   * @param {number} top
-   * @param {(string | boolean | null)[]} chosen
-   */
-  bar(name, kept, all, top, chosen) {
-    const isChosen = chosen.includes(name);
-    const label = name === "" ? "(empty)" : typeof name === "boolean" ? (name ? "True" : "False") : name;
+  /** @param {string | boolean} name @returns {Bar} */
+  bar(name) {
+    const known = this.bars.get(name);
+    if (known) return known;
     const press = () => {
-      const names = isChosen ? chosen.filter((other) => other !== name) : [...chosen, name];
+      const chosen = this.chosen();
+      const names = chosen.includes(name) ? chosen.filter((other) => other !== name) : [...chosen, name];
       this.choose(names.length ? { names } : null);
     };
-    const fill = (/** @type {string} */ kind, /** @type {number} */ value) => {
-      const element = h("span", { class: `fill ${kind}` });
-      element.style.width = value ? `max(2px, ${(100 * value) / top}%)` : "0";
-      return element;
-    };
-    return h(
-      "button",
-      { type: "button", class: ["bar", isChosen && "on", chosen.length && !isChosen && "off"], "aria-pressed": isChosen ? "true" : "false", title: String(label), on: { click: press } },
-      h("span", { class: "bar-label" }, label),
-      h("span", { class: "bar-count" }, count(kept)),
-      h("span", { class: "track" }, fill("all", all), fill("kept", kept)),
-    );
+    const bar = new Bar(name, press);
+    this.bars.set(name, bar);
+    return bar;
   }
 }
 

@@ -25,7 +25,13 @@ export function askForHelp() {
 
 /** @param {any} page */
 export async function copyPython(page) {
-  const { python } = await ask(`${page.dataset}/python?${page.state.query()}`);
+  let python;
+  try {
+    ({ python } = await ask(`${page.dataset}/python?${page.state.query()}`));
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message);
+    return;
+  }
   const text = h("pre", { class: "code", tabindex: "0" }, python);
   try {
     await navigator.clipboard.writeText(python);

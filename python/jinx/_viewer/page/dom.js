@@ -29,6 +29,31 @@ function node(child) {
   return child instanceof Node ? child : String(child);
 }
 
+/**
+ * Gives an element its children. Those that it has already are left alone: they keep their focus, what is being typed
+ * into them, and a click that has begun.
+ * @param {HTMLElement} place
+ * @param {HTMLElement[]} children
+ */
+export function arrange(place, children) {
+  const wanted = new Set(children);
+  for (const child of /** @type {HTMLElement[]} */ ([...place.children])) if (!wanted.has(child)) child.remove();
+  children.forEach((child, i) => {
+    if (place.children[i] !== child) place.insertBefore(child, place.children[i] ?? null);
+  });
+}
+
+/**
+ * Shows a value in a field, but not over what is being typed: answers come at any time.
+ * @param {HTMLInputElement} field
+ * @param {string} value
+ */
+export function fill(field, value) {
+  const isTyped = field === document.activeElement && field.value !== field.defaultValue;
+  field.defaultValue = value;
+  if (!isTyped) field.value = value;
+}
+
 const SHAPES = {
   grid: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
   table: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 10v9",

@@ -2,7 +2,7 @@
 import { ask } from "./api.js";
 import { grid, table, tableColumns, tableHead } from "./cards.js";
 import { Charts, sideButton } from "./charts.js";
-import { afterQuiet, count, h, icon, iconButton, toast } from "./dom.js";
+import { afterQuiet, arrange, count, fill, h, icon, iconButton, toast } from "./dom.js";
 import { askForHelp, copyPython } from "./dialogs.js";
 import { bindKeys } from "./keys.js";
 import { Notes } from "./notes.js";
@@ -28,6 +28,10 @@ class Page {
     /** @type {Scroller | null} */
     this.scroller = null;
     this.selected = -1;
+    /** @type {Promise<void>} */
+    this.moving = Promise.resolve();
+    /** What was chosen, as it is shown. @type {{key: string, element: HTMLElement} | null} */
+    this.chips = null;
     this.rows = new Rows(this.state, () => this.rowsCame(), (error) => this.fail(error));
     this.notes = new Notes(() => this.notesChanged(), (sample) => this.answered(sample));
     this.charts = new Charts(place("side"), this.state, () => {});
@@ -250,10 +254,7 @@ class Page {
   }
 
   fillForm() {
-    for (const name of ["where", "find"]) {
-      const input = place(name);
-      if (document.activeElement !== input || input.value.trim() !== this.state.get(name)) input.value = this.state.get(name);
-    }
+    for (const name of ["where", "find"]) fill(place(name), this.state.get(name));
   }
 
   drawTools() {
@@ -291,15 +292,32 @@ class Page {
       return;
     }
     const isFiltered = rows.total !== info.samples;
+    const total = h("p", { class: "total" }, h("strong", {}, count(rows.total)), isFiltered ? ` of ${count(info.samples)} samples` : rows.total === 1 ? " sample" : " samples", !rows.isComplete && h("span", { class: "searching" }, "searching…"));
     const brushes = Object.entries(this.state.brushes);
+    const isNarrowed = brushes.length > 0 || Boolean(this.state.get("where") || this.state.get("find"));
+    const answers = this.takesNotes && this.notes.form ? `${count(this.notes.answers)} of ${count(info.samples)} answered` : "";
+    const key = JSON.stringify([brushes, isNarrowed, answers]);
+    if (this.chips?.key !== key) this.chips = { key, element: this.chosen(brushes, isNarrowed, answers) };
+    arrange(place("status"), [total, this.chips.element]);
+    this.drawEmpty(isNarrowed);
+  }
+
+  /**
+   * What was chosen, to take it back.
+   * @param {[string, import("./state.js").Brush][]} brushes
+   * @param {boolean} isNarrowed
+   * @param {string} answers
+   * @returns {HTMLElement}
+   */
+  chosen(brushes, isNarrowed, answers) {
     const chips = brushes.map(([name, brush]) => h("button", { type: "button", class: "chip", title: "Remove this choice", on: { click: () => this.state.setBrush(name, null) } }, h("span", {}, `${name} ${describe(brush)}`), icon("close")));
-    const isNarrowed = brushes.length > 0 || this.state.get("where") || this.state.get("find");
-    const answers = this.takesNotes && this.notes.form && h("span", { class: "none answers" }, `${count(this.notes.answers)} of ${count(info.samples)} answered`);
     const clear = isNarrowed && h("button", { type: "button", class: "quiet", on: { click: () => this.state.set({ where: null, find: null, brush: null, at: null }, { isStep: true }) } }, "Clear all");
-    place("status").replaceChildren(
-      h("p", { class: "total" }, h("strong", {}, count(rows.total)), isFiltered ? ` of ${count(info.samples)} samples` : rows.total === 1 ? " sample" : " samples", !rows.isComplete && h("span", { class: "searching" }, "searching…")),
-      h("div", { class: "chips" }, ...chips, clear, answers),
-    );
+    return h("div", { class: "chips" }, ...chips, clear, answers && h("span", { class: "none answers" }, answers));
+  }
+
+  /** @param {boolean} isNarrowed */
+  drawEmpty(isNarrowed) {
+    const { rows, info } = this;
     const list = place("list");
     list.querySelector(".empty")?.remove();
     if (!rows.total && rows.isComplete) {
@@ -362,15 +380,14 @@ class Page {
   }
 
   /** @param {number} sample */
-  async writeNote(sample) {
+  writeNote(sample) {
     if (!this.state.get("sample")) this.state.set({ sample: String(sample) }, { isStep: true });
-    for (let waited = 0; !document.getElementById("note") && waited < 40; waited++) await new Promise((resolve) => setTimeout(resolve, 25));
     document.getElementById("note")?.focus();
   }
 
   notesChanged() {
-    if (!document.activeElement?.matches("#note")) this.sample.drawExtras();
-    this.scroller?.refresh();
+    this.notes.draw();
+    this.scroller?.draw(false);
     if (this.notes.form) this.drawStatus();
   }
 
@@ -382,19 +399,29 @@ class Page {
     this.scroller?.goTo(this.selected);
   }
 
+  /**
+   * Steps are taken one after another: each begins where the one before it has ended.
+   * @param {number} step
+   */
+  moveSample(step) {
+    this.moving = this.moving.then(() => this.step(step)).catch((error) => toast(error.message));
+  }
+
   /** @param {number} step */
-  async moveSample(step) {
+  async step(step) {
+    const from = this.state.get("sample");
     if (this.selected < 0) {
       const asked = this.state.query();
-      asked.set("sample", this.state.get("sample"));
+      asked.set("sample", from);
       const { place: found } = await ask(`${this.dataset}/place?${asked}`);
+      if (this.state.get("sample") !== from) return; // it was closed meanwhile
       this.selected = found ?? -1;
     }
     const next = this.selected + step;
     if (next < 0 || next >= this.rows.total) return;
     this.select(next);
-    for (let waited = 0; !this.rows.at(next) && waited < 40; waited++) await new Promise((resolve) => setTimeout(resolve, 25));
-    this.openIndex(next);
+    while (!this.rows.at(next) && this.rows.isAsked(next)) await new Promise((resolve) => setTimeout(resolve, 25));
+    if (this.state.get("sample") === from) this.openIndex(next);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Tags and notes about samples. A change is shown at once, and taken back if the server could not keep it. */
 import { ask } from "./api.js";
-import { afterQuiet, h, toast } from "./dom.js";
+import { arrange, h, toast } from "./dom.js";
 
 const SAVE_MS = 600;
 const MAX_UNDO = 200;
@@ -24,6 +24,8 @@ export class Notes {
     this.notes = new Map();
     /** @type {[number, Note][]} */
     this.before = [];
+    /** @type {Editor | null} */
+    this.open = null;
     this.isOn = false;
     this.waiting = 0;
     /** @type {Promise<void>} */
@@ -112,19 +114,65 @@ export class Notes {
    * @param {number} sample
    */
   editor(sample) {
-    const { tags, note } = this.of(sample);
-    const known = [...this.tags, ...tags.filter((tag) => !this.tags.includes(tag))];
-    const buttons = known.map((tag, i) => {
-      const press = () => this.toggle(sample, tag);
-      return h("button", { type: "button", class: "tag-button", "aria-pressed": tags.includes(tag) ? "true" : "false", on: { click: press } }, i < 9 && h("kbd", {}, String(i + 1)), tag);
+    this.open = new Editor(this, sample);
+    return this.open.element;
+  }
+
+  /** Shows in the open editor what has changed. */
+  draw() {
+    this.open?.draw();
+  }
+}
+
+class Editor {
+  /** @param {Notes} notes @param {number} sample */
+  constructor(notes, sample) {
+    this.notes = notes;
+    this.sample = sample;
+    /** @type {Map<string, HTMLElement>} */
+    this.buttons = new Map();
+    this.group = h("div", { class: "tag-buttons", role: "group", "aria-label": notes.form ? "Answers" : "Tags" });
+    const label = notes.form?.kind === "text" ? "Answer" : "Note";
+    this.text = h("input", { type: "text", id: "note", class: "note", placeholder: label, "aria-label": label, spellcheck: "true", maxlength: 20000 });
+    this.state = h("span", { class: "none", role: "status" });
+    /** @type {any} */
+    this.timer = 0;
+    this.text.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.save(), SAVE_MS);
     });
-    const label = this.form?.kind === "text" ? "Answer" : "Note";
-    const text = h("input", { type: "text", id: "note", class: "note", placeholder: label, "aria-label": label, spellcheck: "true", maxlength: 20000 });
-    text.value = note;
-    const save = () => text.value !== this.of(sample).note && this.set(sample, { tags: this.of(sample).tags, note: text.value });
-    text.addEventListener("input", afterQuiet(SAVE_MS, save));
-    text.addEventListener("change", save);
-    const question = this.form?.question && h("p", { class: "question" }, this.form.question);
-    return h("div", { class: "notes" }, question, buttons.length > 0 && h("div", { class: "tag-buttons", role: "group", "aria-label": this.form ? "Answers" : "Tags" }, ...buttons), text, h("span", { class: "none", role: "status" }, this.waiting ? "saving…" : tags.length || note ? "saved" : ""));
+    this.text.addEventListener("change", () => this.save());
+    /** @type {HTMLElement[]} */
+    this.question = notes.form?.question ? [h("p", { class: "question" }, notes.form.question)] : [];
+    this.element = h("div", { class: "notes" });
+    this.draw();
+  }
+
+  save() {
+    // Nothing may write this text later on, over an undo.
+    clearTimeout(this.timer);
+    const { tags, note } = this.notes.of(this.sample);
+    if (this.text.value !== note) this.notes.set(this.sample, { tags, note: this.text.value });
+  }
+
+  draw() {
+    const { tags, note } = this.notes.of(this.sample);
+    const known = [...this.notes.tags, ...tags.filter((tag) => !this.notes.tags.includes(tag))];
+    const buttons = known.map((tag, i) => this.button(tag, i));
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", tags.includes(known[i]) ? "true" : "false"));
+    arrange(this.group, buttons);
+    arrange(this.element, [...this.question, ...(buttons.length ? [this.group] : []), this.text, this.state]);
+    if (document.activeElement !== this.text) this.text.value = note;
+    this.state.textContent = this.notes.waiting ? "saving…" : tags.length || note ? "saved" : "";
+  }
+
+  /** @param {string} tag @param {number} place @returns {HTMLElement} */
+  button(tag, place) {
+    const known = this.buttons.get(tag);
+    if (known) return known;
+    const press = () => this.notes.toggle(this.sample, tag);
+    const button = h("button", { type: "button", class: "tag-button", on: { click: press } }, place < 9 && h("kbd", {}, String(place + 1)), tag);
+    this.buttons.set(tag, button);
+    return button;
   }
 }

@@ -21,7 +21,8 @@ export class Rows {
     this.total = 0;
     this.isComplete = true;
     this.isKnown = false;
-    this.query = "";
+    /** The query of the last reset: what belongs to an earlier one is of no use any more. */
+    this.query = new URLSearchParams();
     /** @type {Map<number, Row[]>} */
     this.pages = new Map();
     /** @type {Map<number, AbortController>} */
@@ -33,7 +34,7 @@ export class Rows {
     for (const controller of this.asked.values()) controller.abort();
     this.asked.clear();
     this.pages.clear();
-    this.query = this.state.query().toString();
+    this.query = this.state.query();
     this.isKnown = false;
     await this.fetch(Math.floor(first / PAGE));
   }
@@ -45,6 +46,11 @@ export class Rows {
   at(index) {
     const page = this.pages.get(Math.floor(index / PAGE));
     return page?.[index % PAGE] ?? null;
+  }
+
+  /** Whether the row at a place has been asked for and has not come. @param {number} index */
+  isAsked(index) {
+    return this.asked.has(Math.floor(index / PAGE));
   }
 
   /**
@@ -89,13 +95,16 @@ export class Rows {
       if (query !== this.query) return;
       // A sample with a column named "$" comes as pairs.
       for (const row of answer.rows) if (row.row) row.row = Object.fromEntries(entriesOf(row.row) ?? []);
+      // While a search goes on, the same rows come again: what shows them need not be made again.
+      const known = this.pages.get(page);
+      const rows = answer.rows.map((/** @type {Row} */ row, /** @type {number} */ i) => (known?.[i]?.sample === row.sample ? known[i] : row));
       this.total = answer.total;
       this.isComplete = answer.complete;
       this.isKnown = true;
-      if (answer.rows.length) this.pages.set(page, answer.rows);
+      if (rows.length) this.pages.set(page, rows);
       this.failed(null);
       this.changed();
-      if (!answer.complete) setTimeout(() => query === this.query && this.fetch(page), RETRY_MS);
+      if (!answer.complete) setTimeout(() => query === this.query && !this.asked.has(page) && this.fetch(page), RETRY_MS);
     } catch (error) {
       if (!isAbort(error) && query === this.query) this.failed(/** @type {Error} */ (error));
     } finally {

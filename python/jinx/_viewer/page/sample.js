@@ -2,7 +2,7 @@
 import { ask, isAbort } from "./api.js";
 import { isKey, sharedColumns, sideBySide } from "./beside.js";
 import { conversation, messagesOf } from "./chat.js";
-import { count, h, icon, iconButton } from "./dom.js";
+import { arrange, count, h, icon, iconButton } from "./dom.js";
 import { entriesOf, itemsOf, mediaIn, mediaKind, player, valueElement } from "./value.js";
 import { wordDifference } from "./difference.js";
 
@@ -41,6 +41,8 @@ export class SamplePage {
     /** @type {any} */
     this.answer = null;
     this.title = h("h2", {});
+    /** @type {Map<string, HTMLElement>} */
+    this.buttons = new Map();
     this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the sample" });
     this.body = h("div", { class: "sample-body", role: "tabpanel", tabindex: "0" });
     this.extras = h("div", { class: "sample-extras" });
@@ -59,6 +61,7 @@ export class SamplePage {
   async show(sample) {
     this.asked?.abort();
     this.shown = sample;
+    this.answer = null;
     this.place.hidden = sample === null;
     // What lies behind takes neither focus nor keys.
     for (const id of ["bar", "body"]) /** @type {HTMLElement} */ (document.getElementById(id)).inert = sample !== null;
@@ -68,13 +71,14 @@ export class SamplePage {
     }
     const controller = (this.asked = new AbortController());
     this.title.replaceChildren("Sample ", h("span", { class: "id" }, count(sample)));
+    // At once, so that no answer is given to the sample before.
+    this.extras.replaceChildren(...this.source.extras(sample));
     this.body.classList.add("stale");
     try {
       this.answer = await ask(`${this.source.dataset()}/sample/${sample}`, { signal: controller.signal });
       this.draw();
     } catch (error) {
       if (isAbort(error)) return;
-      this.answer = null;
       this.tabs.replaceChildren();
       this.body.replaceChildren(problem("This sample cannot be read", error));
     }
@@ -86,13 +90,22 @@ export class SamplePage {
     if (!this.answer) return;
     const names = [["", "Sample"], ["raw", "Stored line"], ["beside", "Side by side"], ...this.source.tabs()];
     const tab = names.some(([key]) => key === this.source.tab()) ? this.source.tab() : "";
-    const button = (/** @type {string[]} */ [key, name]) => h("button", { type: "button", role: "tab", "aria-selected": tab === key ? "true" : "false", class: "tab", on: { click: () => this.source.openTab(key) } }, name);
-    this.tabs.replaceChildren(...names.map(button));
-    this.drawExtras();
+    const buttons = names.map(([key, name]) => this.button(key, name));
+    buttons.forEach((button, i) => button.setAttribute("aria-selected", tab === names[i][0] ? "true" : "false"));
+    arrange(this.tabs, buttons);
     if (tab === "raw") this.body.replaceChildren(h("pre", { class: "raw" }, this.answer.raw));
     else if (tab === "tokens") this.drawLater("Counting tokens…", () => this.tokens());
     else if (tab === "beside") this.drawLater("Reading the other samples…", () => this.beside());
     else this.body.replaceChildren(this.content());
+  }
+
+  /** @param {string} key @param {string} name @returns {HTMLElement} */
+  button(key, name) {
+    const known = this.buttons.get(key);
+    if (known) return known;
+    const button = h("button", { type: "button", role: "tab", class: "tab", on: { click: () => this.source.openTab(key) } }, name);
+    this.buttons.set(key, button);
+    return button;
   }
 
   /**
@@ -123,10 +136,6 @@ export class SamplePage {
       all: (where) => source.filter(where),
       columns: source.columns(),
     });
-  }
-
-  drawExtras() {
-    if (this.answer) this.extras.replaceChildren(...this.source.extras(this.answer.sample));
   }
 
   content() {

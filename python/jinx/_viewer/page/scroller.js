@@ -38,7 +38,8 @@ export class Scroller {
     this.free = [];
     this.spacer = h("div", { class: "spacer" });
     viewport.append(this.spacer);
-    viewport.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.listening = new AbortController();
+    viewport.addEventListener("scroll", () => this.scrolled(), { passive: true, signal: this.listening.signal });
     this.resizing = new ResizeObserver(() => this.resize());
     this.resizing.observe(viewport);
     /** @type {any} */
@@ -47,6 +48,7 @@ export class Scroller {
 
   /** Removes everything. */
   end() {
+    this.listening.abort();
     this.resizing.disconnect();
     cancelAnimationFrame(this.frame);
     cancelAnimationFrame(this.extra);
@@ -147,12 +149,6 @@ export class Scroller {
       if (this.fullHeight > MAX_HEIGHT) this.align();
       this.draw(true);
     }, QUIET_MS);
-  }
-
-  /** Draws every visible item again. */
-  refresh() {
-    for (const item of this.shown.values()) item.row = undefined;
-    this.draw(false);
   }
 
   /** @param {boolean} mayFetch */

@@ -201,10 +201,13 @@ function longText(place, value) {
   const all = h("button", { type: "button", class: "quiet" }, `Show all ${count(value.length)} characters`);
   all.addEventListener("click", async () => {
     const asked = new URLSearchParams({ path: JSON.stringify(value.path) });
-    const answer = await fetch(`${place.dataset}/text/${place.sample}?${asked}`);
-    if (answer.ok) {
+    try {
+      const answer = await fetch(`${place.dataset}/text/${place.sample}?${asked}`);
+      if (!answer.ok) return;
       text.textContent = await answer.text();
       all.remove();
+    } catch {
+      // The server has ended: the button stays.
     }
   });
   return h("div", {}, text, all);

@@ -7,9 +7,17 @@ const ENDED = new Set(["succeeded", "failed", "cancelled"]);
 let chosen = decodeURIComponent(location.hash.slice(1)) || null;
 /** @type {EventSource | null} */
 let events = null;
-let logOffset = 0;
+/** The log of the chosen job, as far as it is read. */
+let log = { offset: 0, isRead: false };
 let ended = -1;
-let isReading = false;
+let linksShown = "";
+/** Requests for jobs are numbered: an answer that comes after the answer to a later request is not shown. */
+let asked = 0;
+let shown = 0;
+/** @type {Map<string, any>} The buttons of the jobs. */
+const buttons = new Map();
+/** @type {Map<string, HTMLElement>} The links to datasets. */
+const datasetLinks = new Map();
 
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -83,23 +91,39 @@ function duration(seconds) {
     : `${Math.floor(minutes / 60)}\u00a0h ${minutes % 60}\u00a0min`;
 }
 
+/**
+ * The button of a job. It is made once, so that it keeps the focus and a click that has begun.
+ * @param {any} job
+ */
+function buttonOf(job) {
+  let one = buttons.get(job.id);
+  if (!one) {
+    one = { item: document.createElement("li"), button: made("button", "", { type: "button" }), state: made("span", ""), words: made("span", "", { class: "words" }) };
+    one.button.append(made("span", job.writes.join(", "), { class: "name" }), one.state, one.words);
+    one.button.addEventListener("click", () => choose(job.id).catch(complain));
+    one.item.append(one.button);
+    buttons.set(job.id, one);
+  }
+  one.button.setAttribute("aria-current", String(job.id === chosen));
+  one.state.textContent = job.state;
+  one.state.className = `state ${job.state}`;
+  one.words.textContent = words(job);
+  return one.item;
+}
+
+/** Gives a list its items; those that it has already are left alone. @param {HTMLElement} list @param {HTMLElement[]} items */
+function arrange(list, items) {
+  const wanted = new Set(items);
+  for (const item of /** @type {HTMLElement[]} */ ([...list.children])) if (!wanted.has(item)) item.remove();
+  items.forEach((item, i) => list.children[i] !== item && list.insertBefore(item, list.children[i] ?? null));
+}
+
 async function look() {
+  const number = ++asked;
   try {
     const { jobs } = await ask("v1/jobs?count=100");
     element("no-jobs").hidden = jobs.length > 0;
-    // Drawn anew each second: a key press must not lose its place.
-    const focused = element("jobs").contains(document.activeElement) ? document.activeElement?.getAttribute("data-id") : null;
-    element("jobs").replaceChildren(
-      ...jobs.map((/** @type {any} */ job) => {
-        const button = made("button", "", { type: "button", "aria-current": String(job.id === chosen), "data-id": job.id });
-        button.append(made("span", job.writes.join(", "), { class: "name" }), made("span", job.state, { class: `state ${job.state}` }), made("span", words(job), { class: "words" }));
-        button.addEventListener("click", () => choose(job.id).catch(complain));
-        const item = document.createElement("li");
-        item.append(button);
-        return item;
-      }),
-    );
-    if (focused) /** @type {HTMLElement | null} */ (document.querySelector(`#jobs [data-id="${CSS.escape(focused)}"]`))?.focus();
+    arrange(element("jobs"), jobs.map(buttonOf));
     // An ended job may have made a dataset.
     const now = jobs.filter((/** @type {any} */ one) => ENDED.has(one.state)).length;
     if (now !== ended) {
@@ -107,7 +131,7 @@ async function look() {
       await listDatasets();
     }
     const job = jobs.find((/** @type {any} */ one) => one.id === chosen);
-    if (job) await show(job);
+    if (job) await show(job, number);
     complain(null);
   } catch (error) {
     complain(error);
@@ -115,8 +139,10 @@ async function look() {
   setTimeout(look, LOOK_MS);
 }
 
-/** @param {any} job */
-async function show(job) {
+/** @param {any} job @param {number} number That of the request which the job answers. */
+async function show(job, number) {
+  if (job.id !== chosen || number < shown) return;
+  shown = number;
   element("job").hidden = false;
   element("no-choice").hidden = true;
   element("title").textContent = job.writes.join(", ") || job.id;
@@ -150,58 +176,65 @@ async function show(job) {
     );
     links.push(cancel);
   }
-  if (links.map((link) => link.textContent).join() !== element("links").textContent) element("links").replaceChildren(...links);
+  const key = JSON.stringify([job.id, ...links.map((link) => link.textContent)]);
+  if (key !== linksShown) element("links").replaceChildren(...links);
+  linksShown = key;
   await readLog(job.id);
 }
 
 /** Append what is new; only one request at a time, so that nothing is appended twice. @param {string} id */
 async function readLog(id) {
-  if (isReading) return;
-  isReading = true;
+  const read = log;
+  if (read.isRead) return;
+  read.isRead = true;
   try {
-    const { text, next } = await ask(`v1/jobs/${encodeURIComponent(id)}/log?offset=${logOffset}`);
-    if (id !== chosen) return;
+    const { text, next } = await ask(`v1/jobs/${encodeURIComponent(id)}/log?offset=${read.offset}`);
+    if (read !== log) return;
     if (text) {
-      const log = element("log");
+      const place = element("log");
       element("log-part").hidden = false;
-      const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
-      log.append(text);
-      if (isAtEnd) log.scrollTop = log.scrollHeight;
+      const isAtEnd = place.scrollTop + place.clientHeight >= place.scrollHeight - 8;
+      place.append(text);
+      if (isAtEnd) place.scrollTop = place.scrollHeight;
     }
-    logOffset = next;
+    read.offset = next;
   } finally {
-    isReading = false;
+    read.isRead = false;
   }
 }
 
 /** @param {string} id */
 async function choose(id) {
   chosen = id;
-  logOffset = 0;
+  log = { offset: 0, isRead: false };
   location.hash = encodeURIComponent(id);
   element("log").textContent = "";
   element("log-part").hidden = true;
   events?.close();
+  const number = ++asked;
   const job = await ask(`v1/jobs/${encodeURIComponent(id)}`);
+  if (id !== chosen) return;
   /** @type {HTMLImageElement} */ (element("graph")).src = `v1/plans/${encodeURIComponent(job.plan)}/graph`;
-  await show(job);
-  if (ENDED.has(job.state)) return;
-  events = new EventSource(`v1/jobs/${encodeURIComponent(id)}/events`);
-  events.addEventListener("state", async (event) => {
-    if (ENDED.has(JSON.parse(/** @type {MessageEvent} */ (event).data).state)) events?.close();
-    await show(await ask(`v1/jobs/${encodeURIComponent(id)}`)).catch(complain);
+  await show(job, number);
+  if (ENDED.has(job.state) || id !== chosen) return;
+  events?.close();
+  const source = (events = new EventSource(`v1/jobs/${encodeURIComponent(id)}/events`));
+  source.addEventListener("state", (event) => {
+    if (ENDED.has(JSON.parse(/** @type {MessageEvent} */ (event).data).state)) source.close();
+    const number = ++asked;
+    ask(`v1/jobs/${encodeURIComponent(id)}`).then((job) => show(job, number)).catch(complain);
   });
 }
 
 async function listDatasets() {
   const { datasets } = await ask("v1/datasets");
-  element("datasets").replaceChildren(
-    ...datasets.map((/** @type {string} */ name) => {
-      const item = document.createElement("li");
-      item.append(made("a", name, { href: viewAddress(name) }));
-      return item;
-    }),
-  );
+  const linkTo = (/** @type {string} */ name) => {
+    const item = datasetLinks.get(name) ?? document.createElement("li");
+    if (!item.hasChildNodes()) item.append(made("a", name, { href: viewAddress(name) }));
+    datasetLinks.set(name, item);
+    return item;
+  };
+  arrange(element("datasets"), datasets.map(linkTo));
 }
 
 if (chosen) choose(chosen).catch(complain);
