@@ -74,7 +74,7 @@ def used(path: Path) -> list[str]:
 
 def is_let_go(path: Path) -> bool:
     """A thread that decodes shards ends a moment later."""
-    for _ in range(100):
+    for _ in range(600):
         if not used(path):
             return True
         time.sleep(0.05)

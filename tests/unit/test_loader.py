@@ -196,7 +196,7 @@ def test_stopping_early_leaves_no_thread_behind(path):
         with pytest.raises(KeyError):
             _ = [batch["nothing"] for batch in loader]
     deadline = threading.Event()
-    for _ in range(500):
+    for _ in range(3_000):
         if readers() == 0:
             break
         deadline.wait(0.01)

@@ -72,19 +72,26 @@ def in_new_process(code: str) -> str:
     return done.stdout
 
 
-# A process that ends does not wait for the chunks that are still to be written.
-LINGER = "import time; time.sleep(0.5)"
+# A process that ends does not wait for the chunks that are still to be written: this waits for so many.
+LINGER = """
+import os, time
+from pathlib import Path
+end = time.monotonic() + 20
+while len([*Path(os.environ["JINX_CACHE"]).rglob("0*")]) < {} and time.monotonic() < end:
+    time.sleep(0.05)
+time.sleep(0.5)
+"""
 READ = f"""
 import jinx
 dataset = jinx.open("s3://bucket/a.jinx")
 print(sum(len(sample["image"]) for sample in dataset), sorted(hash(s["image"]) % 7 for s in dataset[:5]))
-{LINGER}
+{LINGER.format(4)}
 """
 
 
 def wait_for(cache: Path, count: int) -> None:
     """Chunks are written behind the reader."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 40
     while len(chunks(cache)) < count and time.monotonic() < end:
         time.sleep(0.05)
     assert len(chunks(cache)) >= count
@@ -143,7 +150,7 @@ def test_a_killed_process_leaves_nothing_half(store, cache):
         program = subprocess.Popen([sys.executable, "-c", READ], stdout=subprocess.DEVNULL)
         time.sleep(wait)
         program.send_signal(signal.SIGKILL)
-        program.wait(30)
+        program.wait(60)
     store.delay = 0
     assert in_new_process(READ).startswith(str(COUNT * IMAGE))
 
@@ -154,7 +161,7 @@ def test_a_full_cache_keeps_what_came_first_and_others_make_room(store, cache):
 import jinx, sys
 for sample in jinx.open(sys.argv[1], cache_size={size}):
     sample["image"]
-{LINGER}
+{LINGER.format(2)}
 """
 
     def read(name: str) -> set[str]:
@@ -281,11 +288,11 @@ def test_ctrl_c_is_answered_while_a_store_is_waited_for(store):
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-        assert asked.wait(30)
+        assert asked.wait(60)
         process.send_signal(signal.SIGINT)
         # The answer is still held.
         assert process.stdout.readline() == "interrupted\n"
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         assert not go_on.is_set()
     finally:
         go_on.set()

@@ -59,7 +59,7 @@ def workers(tmp_path):
     made.close()
 
 
-def news(workers, count, seconds=20.0):
+def news(workers, count, seconds=50.0):
     until, found = time.monotonic() + seconds, []
     while len(found) < count and time.monotonic() < until:
         found += workers.events(0.1)
@@ -72,16 +72,14 @@ def submit(workers, worker, work, attempt):
 
 def test_a_worker_leaves_a_task_between_batches_and_does_the_next_one(workers):
     worker = workers.start("cpu")
-    workers.load_work("long", Slow(300))
+    workers.load_work("long", Slow(3000))  # longer than anyone waits for news
     workers.load_work("short", Slow(1))
     assert news(workers, 1) == [Ready(worker)]
     for attempt, work in ((0, "long"), (1, "short")):
         submit(workers, worker, work, attempt)
     assert news(workers, 1, 0.3) == []
     workers.stop(worker, 0)
-    begun = time.monotonic()
     assert news(workers, 2) == [Stopped(worker, 0), Finished(worker, 1, Receipt(None, 0))]
-    assert time.monotonic() - begun < 5
     submit(workers, worker, "short", 2)
     submit(workers, worker, "long", 3)
     workers.stop(worker, 3)
@@ -94,9 +92,10 @@ def test_a_work_that_fills_the_pipe_is_sent_to_a_busy_worker_without_waiting(wor
     workers.load_work("large", Slow(1, b"x" * 5_000_000))
     assert news(workers, 1) == [Ready(worker)]
     submit(workers, worker, "first", 0)
-    begun = time.monotonic()
+    # It reads nothing: whoever waited for it would wait forever.
+    os.kill(workers.pids()[worker], signal.SIGSTOP)
     submit(workers, worker, "large", 1)
-    assert time.monotonic() - begun < 0.9
+    os.kill(workers.pids()[worker], signal.SIGCONT)
     assert [event.receipt.rows_out for event in news(workers, 2)] == [0, 5_000_000]
 
 
@@ -124,13 +123,33 @@ def test_a_worker_that_does_not_end_is_not_waited_for(workers, monkeypatch):
     monkeypatch.setattr("jinx_pipeline.engines.local.worker_processes._END_SECONDS", 0.3)
     os.kill(process.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-    begun = time.monotonic()
     workers.kill(worker)
     workers.close()
-    assert time.monotonic() - begun < 5
     assert workers._reserve.ended
+    assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
+
+
+def test_time_in_which_all_stood_still_does_not_count(tmp_path):
+    reserve = Reserve(Room((), 10**9))
+    workers = LocalWorkers(tmp_path / "workers.log", pools={"cpu": Resources()}, reserve=reserve, row_seconds=3)
+    worker = workers.start("cpu")
+    workers.load_work("long", Slow(3000))
+    assert news(workers, 1) == [Ready(worker)]
+    submit(workers, worker, "long", 0)
+    while workers.busy_with(worker) != "slow":
+        assert workers.events(0.1) == []
+    os.kill(workers.pids()[worker], signal.SIGSTOP)
+    assert news(workers, 1, 0.3) == []
+    time.sleep(3.5)
+    os.kill(workers.pids()[worker], signal.SIGCONT)
+    assert news(workers, 1, 0.5) == []
+    # A worker that stands still alone is late.
+    os.kill(workers.pids()[worker], signal.SIGSTOP)
+    (died,) = news(workers, 1)
+    assert (died.worker, died.cause) == (worker, Cause.TIMEOUT)
+    workers.close()
 
 
 def test_a_worker_that_dies_is_told_of_with_what_it_was_at(workers):
@@ -157,7 +176,7 @@ def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
             with contextlib.suppress(FileExistsError), marker.open("x") as file:
                 file.write(str(os.getpid()))
             if marker.read_text() == str(os.getpid()):
-                time.sleep(0.5)
+                time.sleep(2)
         return sample
 
     with jinx.Writer(tmp_path / "in.jinx") as writer:
@@ -167,7 +186,7 @@ def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
     recipe = replace(flow.recipe, options=options, export=jp.Export(str(tmp_path / "out.jinx")))
     result = jp.Run(recipe, limits=Limits(straggler_seconds=0.5, straggler_factor=2.0))()
     assert result.ok
-    assert result.seconds < 20
+    assert result.seconds < 80  # the slow worker alone would take 100
     events = [json.loads(line) for line in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
     kinds = [event["kind"] for event in events]
     assert "died" not in kinds

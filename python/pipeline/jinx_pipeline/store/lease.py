@@ -1,6 +1,7 @@
 """Locks in object stores, so that two runs never write to the same working directory or output."""
 
 import json
+import math
 import secrets
 import socket
 import threading
@@ -112,8 +113,8 @@ class Lease:
         """
         first = patiently(lambda: object_store().get(self._url))
         holder = _Holder(**json.loads(first.data))
-        until = time.monotonic() + (0.0 if _is_dead(holder) else _DEAD_SECONDS)
-        while time.monotonic() < until:
+        # Looks are counted, not seconds: if this process was stopped, its holder may have been, too.
+        for _ in range(0 if _is_dead(holder) else math.ceil(_DEAD_SECONDS / _LOOK_SECONDS)):
             if holder.host == _host() or patiently(lambda: object_store().get(self._url)).tag != first.tag:
                 raise LockedError(holder.text)
             time.sleep(_LOOK_SECONDS)

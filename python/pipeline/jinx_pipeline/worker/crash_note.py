@@ -15,6 +15,8 @@ from jinx_pipeline.worker.activity import timeout_message
 from jinx_pipeline.worker.memory import private_bytes
 
 _WATCH_SECONDS = 0.1
+# How much of the time between two looks counts: a process that was stopped has done nothing meanwhile.
+_COUNTED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class CrashReporter:
         self._part = ""
         self._operator = ""
         self._writes_each = False
-        self._rows, self._since = 0, time.monotonic()
+        self._rows, self._seconds = 0, 0.0
         self._is_closed = False
         # The lock ensures that the note blames the right task, and that no note is overwritten before the process dies.
         self._lock = Lock()
@@ -67,7 +69,7 @@ class CrashReporter:
         """Begin an operator with a number of rows (0: no time limit); an empty name means that the task has ended."""
         with self._lock:
             is_new = operator != self._operator
-            self._operator, self._rows, self._since = operator, rows, time.monotonic()
+            self._operator, self._rows, self._seconds = operator, rows, 0.0
             if not operator:
                 self._end()
             elif self._writes_each and is_new:
@@ -86,9 +88,13 @@ class CrashReporter:
         self._is_closed = True
 
     def _watch_time(self, row_seconds: float) -> None:
+        last_look = time.monotonic()
         while not self._is_closed:
+            now = time.monotonic()
             with self._lock:
-                is_late = self._rows and time.monotonic() - self._since > row_seconds * self._rows
+                self._seconds += min(now - last_look, _COUNTED_SECONDS)
+                last_look = now
+                is_late = self._rows and self._seconds > row_seconds * self._rows
                 if is_late and self._part:
                     self._write(CrashNote(self._operator, late=timeout_message(row_seconds, self._rows)))
                     os.kill(os.getpid(), signal.SIGKILL)

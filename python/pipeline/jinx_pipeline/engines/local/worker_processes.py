@@ -24,6 +24,8 @@ from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
+# How much of the time between two looks at the workers counts: if this process was stopped, they may have been, too.
+_COUNTED_SECONDS = 1.0
 # How long to wait for one killed process, which usually ends at once, and for all processes at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # How much of the workers' log remains when it is shortened; this happens at twice this size.
@@ -59,7 +61,7 @@ class _Process:
     known_works: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     step: tuple[int, int] = (0, 0)
-    step_since: float = 0.0
+    step_seconds: float = 0.0
     late: str = ""
 
 
@@ -364,10 +366,11 @@ class LocalWorkers:
         now = time.monotonic()
         if now - self._last_look < _WATCH_SECONDS:
             return
+        seconds = min(now - self._last_look, _COUNTED_SECONDS)
         self._last_look = now
         for process in self._processes.values():
             self._enforce_memory_limit(process)
-            self._enforce_row_seconds(process, now)
+            self._enforce_row_seconds(process, seconds)
 
     def _enforce_memory_limit(self, process: _Process) -> None:
         if process.memory_limit is None or process.over_limit:
@@ -376,15 +379,15 @@ class LocalWorkers:
             process.over_limit = True
             process.process.kill()
 
-    def _enforce_row_seconds(self, process: _Process, now: float) -> None:
+    def _enforce_row_seconds(self, process: _Process, seconds: float) -> None:
         """Kill a worker that makes no progress, which is the only sign that it hangs."""
         step = process.activity.step()
-        if step != process.step:
-            process.step, process.step_since = step, now
+        process.step_seconds = process.step_seconds + seconds if step == process.step else 0.0
+        process.step = step
         _, rows = step
         if self._row_seconds is None or not rows or process.late:
             return
-        if now - process.step_since > self._row_seconds * rows:
+        if process.step_seconds > self._row_seconds * rows:
             process.late = timeout_message(self._row_seconds, rows)
             process.process.kill()
 
