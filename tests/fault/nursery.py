@@ -19,7 +19,7 @@ def main() -> None:
         name, path, version, seconds = line.rstrip("\n").split("|")
         child = os.fork()
         if child == 0:
-            signal.alarm(30)
+            signal.alarm(120)
             try:
                 {**CASES, **COMMANDS}[name].write(Path(path), int(version))
             except BaseException as error:  # noqa: BLE001 - the parent hears of it by the exit code

@@ -48,8 +48,8 @@ ds = jinx.open(path)
 def write(writer, rows):
     with writer:
         writer.write_many(rows)
-print("started", flush=True)
 try:
+    print("started", flush=True)
     {call}
     print("finished", flush=True)
 except KeyboardInterrupt:

@@ -81,11 +81,13 @@ def test_clips_that_nothing_names_are_cleaned_up(place):
 
 def test_a_video_that_is_replaced_between_two_runs_is_noticed(place):
     bucket = place.bucket.directory
+    place.bucket.delay = 0.1  # so that the run does not end before it is interrupted
     run = start(place, "out", block_rows=1)
     while run.poll() is None and place.log_objects("out") < 4:
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     run.communicate()
+    place.bucket.delay = 0
     log = "".join(path.read_text() for path in sorted((bucket / "out.work").glob("runs/*/log.jsonl/*")))
     done = [record["block"] for record in map(json.loads, log.splitlines()) if record["kind"] == "committed"]
     assert done

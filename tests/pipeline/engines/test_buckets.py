@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
@@ -119,8 +120,10 @@ def test_of_two_drivers_at_once_one_is_refused(place):
     first = place.start()
     while place.log_objects() < 2:
         time.sleep(0.02)
+    os.kill(first.pid, signal.SIGSTOP)  # so that it does not end before the others are refused
     assert "another process runs this pipeline" in refused(place.start())
     assert "another run writes this output" in refused(place.start("other", export={"path": place.bucket.url("out")}))
+    os.kill(first.pid, signal.SIGCONT)
     ended(first)
     assert not list(place.bucket.directory.glob("**/lock"))
 
@@ -198,12 +201,25 @@ def test_no_file_and_no_message_of_a_run_shows_a_secret(place, is_on_disk):
 
 def stopped_in_the_middle(place, out="out", **recipe):
     """Kill a run when at least two of its blocks are in its log; returns the parts of these."""
+    killed = threading.Event()
+
+    def hold(handler, request):
+        """More does not come into the log, so that the run cannot end before."""
+        if request.method != "PUT" or "/log.jsonl/" not in request.key or len(committed_parts(place, out)) < 2:
+            return False
+        killed.wait(120)
+        handler.close_connection = True
+        return True
+
+    place.bucket.faults.append(hold)
     driver = place.start(out, **recipe)
     while len(parts := committed_parts(place, out)) < 2:
         assert driver.poll() is None
         time.sleep(0.02)
     driver.kill()
     driver.communicate()
+    killed.set()
+    place.bucket.faults.remove(hold)
     return parts
 
 
@@ -289,7 +305,8 @@ def test_kills_of_workers_and_drivers_change_no_byte(place):
             driver = place.start(out, workers=dice.choice((1, 4)))
             while driver.poll() is None and place.log_objects(out) < objects * share:
                 if dice.random() < 0.05 and (pids := worker_pids(driver.pid)):
-                    os.kill(dice.choice(pids), signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(dice.choice(pids), signal.SIGKILL)
                 time.sleep(0.02)
             driver.send_signal(signal.SIGKILL)
             driver.communicate()
