@@ -21,7 +21,7 @@ import jinx
 
 BLOCK = 1000
 HEADER_BYTES = 64
-HANG_SECONDS = 5
+HANG_SECONDS = 60
 ADDRESS_SPACE = 768 << 20
 PIECES = (
     b'"',

@@ -19,7 +19,7 @@ import xxhash
 
 import jinx
 
-HANG_SECONDS = 5
+HANG_SECONDS = 60
 ADDRESS_SPACE = 512 << 20
 FULL_LENGTH = 64 << 10
 

@@ -111,7 +111,7 @@ def test_a_process_forked_while_values_are_read_iterates(dataset):
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
-            signal.alarm(20)
+            signal.alarm(100)
             good = all(is_right(sample, number) for number, sample in enumerate(dataset))
             os._exit(0 if good else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

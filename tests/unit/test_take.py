@@ -61,7 +61,7 @@ def test_a_process_forked_while_samples_are_taken_takes_them(path):
                 pid = os.fork()
                 if pid == 0:
                     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
-                    signal.alarm(20)
+                    signal.alarm(100)
                     os._exit(0 if [dict(sample) for sample in ds.take(range(60))] == expected else 1)
                 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         finally:

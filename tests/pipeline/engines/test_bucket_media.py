@@ -79,9 +79,10 @@ def test_clips_that_nothing_names_are_cleaned_up(place):
     assert {f"clips/{path}" for path in contents(bucket / "data" / "clips")} == named
 
 
+@pytest.mark.timeout(180)
 def test_a_video_that_is_replaced_between_two_runs_is_noticed(place):
     bucket = place.bucket.directory
-    place.bucket.delay = 0.1  # so that the run does not end before it is interrupted
+    place.bucket.delay = 0.05  # so that the run does not end before it is interrupted
     run = start(place, "out", block_rows=1)
     while run.poll() is None and place.log_objects("out") < 4:
         time.sleep(0.01)

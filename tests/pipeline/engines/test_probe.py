@@ -82,7 +82,7 @@ def test_what_would_exceed_the_memory_limit_is_not_measured(data, probed_always)
 
 def test_an_operator_that_takes_too_long_costs_its_own_measurement(data, probed_always, monkeypatch):
     loaded_operators()
-    monkeypatch.setattr(probe, "_OPERATOR_SECONDS", 3.0)
+    monkeypatch.setattr(probe, "_OPERATOR_SECONDS", 12.0)
     what = recipe(data, jp.ops.TextLengthFilter(), jp.create("slow_filter", seconds=600), jp.ops.WordsNumFilter())
     assert set(probed(what).operators) == {0, 2}
 

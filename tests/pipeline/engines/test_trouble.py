@@ -99,10 +99,10 @@ def test_a_row_that_hangs_is_the_only_one_lost(tmp_path):
         writer.write_many({"n": n, "pipe": str(tmp_path / "pipe")} for n in range(40))
     flow = jp.Dataset.load(tmp_path / "in.jinx").process(at_hang)
     with pytest.warns(jp.BadRowsWarning):
-        result = flow.export(tmp_path / "out.jinx", workers=2, block_rows=20, row_seconds=0.5)
+        result = flow.export(tmp_path / "out.jinx", workers=2, block_rows=20, row_seconds=1.5)
     (bad,) = result.bad_rows
     assert (bad.row, bad.operator) == (17, "at_hang")
-    assert bad.error == "the worker exceeded its time limit: no row was finished for 0.5 s (row_seconds=0.5)"
+    assert bad.error == "the worker exceeded its time limit: no row was finished for 1.5 s (row_seconds=1.5)"
     assert [row["n"] for row in rows_of(tmp_path / "out.jinx")] == [n for n in range(40) if n != 17]
 
 
