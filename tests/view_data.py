@@ -14,6 +14,10 @@ _COLOURS = ("red", "green", "blue", "yellow", "violet")
 _THINGS = ("house", "boat", "bird", "tree", "bridge", "lamp")
 
 
+# How long the browser may take for one step on a machine that stands still at times.
+PATIENCE_MS = 120_000
+
+
 class Served(NamedTuple):
     """A dataset that is served, and its samples without media."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import view_data
-from view_data import Served
+from view_data import PATIENCE_MS, Served
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -77,7 +77,7 @@ def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as running:
         # A test may run as root, where Chromium has no sandbox.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-        chromium = running.chromium.launch(executable_path=found, args=arguments, timeout=120_000)
+        chromium = running.chromium.launch(executable_path=found, args=arguments, timeout=PATIENCE_MS)
         yield chromium
         chromium.close()
 
@@ -86,6 +86,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any) -> Iterator[Any]:
     """A page in which nothing may fail: no script error, and no request to another server."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
     shown = context.new_page()
     problems: list[str] = []
     shown.on("pageerror", lambda error: problems.append(f"script: {error}"))

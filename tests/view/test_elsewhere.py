@@ -18,7 +18,7 @@ import pytest
 
 import jinx
 from jinx._viewer.server import ssh_line
-from view_data import Served, until
+from view_data import PATIENCE_MS, Served, until
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def tunnel(served: Served) -> Iterator[int]:
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_through_a_tunnel(browser: Any, served: Served, tunnel: int, name: str) -> None:
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     secret = served.url.rstrip("/").rpartition("/")[2]
     page.goto(f"http://{name}:{tunnel}/{secret}/?sample=3")

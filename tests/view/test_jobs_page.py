@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service_client import LONG, TOKEN, Client, made_roots, recipe
-from view_data import until
+from view_data import PATIENCE_MS, until
 
 pytest.importorskip("jinx_pipeline")
 pytest.importorskip("msgspec", reason="the extra `service`")
@@ -122,6 +122,7 @@ def test_a_phone_shows_a_graph_no_larger_than_it_is(browser: Any, service: Any) 
     job = client.start(recipe("good.jinx", LONG))
     client.ended(job)
     page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(f"{service.page}#{job}")
     graph = page.frame_locator("#report").locator("svg.graph")
     graph.wait_for()
@@ -138,6 +139,7 @@ def test_the_page_of_jobs_is_accessible(browser: Any, service: Any, scheme: str,
     job = client.start(recipe("good.jinx", LONG))
     client.ended(job)
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto(f"{service.page}#{job}")
     page.locator("#report-part:not([hidden])").wait_for()

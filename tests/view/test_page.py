@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from view_data import Served, until
+from view_data import PATIENCE_MS, Served, until
 
 # All charts are there, no answer is on its way, and nothing moves.
 SETTLED = """() => document.querySelector('.chart')
@@ -229,6 +229,7 @@ def test_the_page_is_accessible(browser: Any, served: Served, tmp_path: Path, sc
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # axe is put into the page, which the page's own policy would refuse.
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     for query in ("", "?layout=table", "?sample=3", "?sample=3&tab=beside&beside=source", "?where=score+%3E+2"):
         open_page(page, served, query)

@@ -15,7 +15,7 @@ from jinx._notes.journal import Journal, Note
 from jinx._viewer.app import Viewer
 from jinx._viewer.server import ViewServer
 from jinx._viewer.shown import ShownDataset
-from view_data import Served, until
+from view_data import PATIENCE_MS, Served, until
 
 WIDE, PHONE = {"width": 1400, "height": 860}, {"width": 390, "height": 760}
 PICTURES = "() => document.querySelectorAll('.picture.loaded').length >= {}"
@@ -29,6 +29,7 @@ def keep(browser: Any, tmp_path: Path, repository: Path) -> Iterator[Callable[..
     """Takes a picture of an address once conditions hold; the documentation must have one of this name."""
     folder = repository / "docs" / "pictures" if os.environ.get("JINX_PICTURES") else tmp_path
     context = browser.new_context(viewport=WIDE, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
 
     def take(name: str, url: str, *conditions: str, size: dict[str, int] = WIDE, height: int | None = None) -> None:
