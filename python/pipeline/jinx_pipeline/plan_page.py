@@ -3,6 +3,7 @@
 import os
 from dataclasses import asdict
 from itertools import zip_longest
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
 from jinx_pipeline.recipe.model import Recipe, Step, TableQuery
 from jinx_pipeline.recipe.resolve import resolve, without_code
+
+_UNCHANGED = "rows as they are"
 
 
 def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
@@ -204,6 +207,7 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
         "gathers": [{"node": numbers[stream.node], "port": stream.port} for stream in node.gathers],
         "ports": list(node.ports),
         "operators": [name(place) for place in node.operators],
+        "lanes": [[name(place) for place in lane] for lane in node.lanes],
         "makes_groups_with": name(node.group),
         "keys_of": name(node.keys_of),
         "of_joined_dataset": node.of_other,
@@ -275,7 +279,7 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             if origins[number] not in steps:
                 steps.append(origins[number])
             group = f"{node['makes_groups_with']} -> " if node["makes_groups_with"] else ""
-            names = " + ".join(node["operators"]) or "rows as they are"
+            names = _branches(node["lanes"]) if node["lanes"] else " + ".join(node["operators"]) or _UNCHANGED
             title, reads = (f"step {len(steps)}", "") if is_chain else (f"node {number}", f"{_reads(node, nodes)} -> ")
             lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
         elif node["kind"] == "decide":
@@ -287,6 +291,15 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             what = "come together" if node["kind"] == "gather" else "become the dataset of a join"
             lines.append(f"{f'node {number}':<11}{_names(node['gathers'], nodes)} {what}, when all rows are there")
     return lines
+
+
+def _branches(lanes: list[list[str]]) -> str:
+    """A readable list of the operators of lanes: those with which all begin, those that differ, those with which all end."""
+    first = commonprefix(lanes)
+    rests = [lane[len(first) :] for lane in lanes]
+    last = commonprefix([rest[::-1] for rest in rests])[::-1]
+    ways = (" + ".join(rest[: len(rest) - len(last)]) or _UNCHANGED for rest in rests)
+    return " + ".join([*first, f"({' | '.join(ways)})", *last])
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
