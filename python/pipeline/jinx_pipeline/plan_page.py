@@ -2,8 +2,7 @@
 
 import os
 from dataclasses import asdict
-from itertools import zip_longest
-from os.path import commonprefix
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -294,12 +293,17 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
 
 
 def _branches(lanes: list[list[str]]) -> str:
-    """A readable list of the operators of lanes: those with which all begin, those that differ, those with which all end."""
-    first = commonprefix(lanes)
+    """A readable list of the operators of lanes: the first and the last ones, which all have, and those of each."""
+    first = _first_of_all(lanes)
     rests = [lane[len(first) :] for lane in lanes]
-    last = commonprefix([rest[::-1] for rest in rests])[::-1]
+    last = _first_of_all([rest[::-1] for rest in rests])[::-1]
     ways = (" + ".join(rest[: len(rest) - len(last)]) or _UNCHANGED for rest in rests)
     return " + ".join([*first, f"({' | '.join(ways)})", *last])
+
+
+def _first_of_all(lists: list[list[str]]) -> list[str]:
+    """The elements with which all lists begin."""
+    return [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*lists, strict=False))]
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:

@@ -208,9 +208,7 @@ class Ledger:
         if not pieces or sum(piece.rows for piece in pieces) != rows:
             return None
         ports = dict.fromkeys(port for piece in pieces for port in piece.ports)
-        return {
-            port: sum(part.rows for piece in pieces for part in piece.outputs(port)) for port in ("out", *ports)
-        }
+        return {port: sum(part.rows for piece in pieces for part in piece.outputs(port)) for port in ("out", *ports)}
 
     def has_pieces(self, node: str, block: int) -> bool:
         """Whether any rows of a block are committed."""

@@ -126,9 +126,9 @@ class Chain:
         self.port_batches: dict[str, list[Batch]] = {port: [] for port in stage.ports}
 
     def run(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
-        """The batch after the operators of each lane, with the number of the lane; in several parts if rows were left out.
+        """The batch after the operators of each lane, with the number of the lane.
 
-        Operators with which several lanes begin run once for all of them.
+        A lane has several parts if rows were left out. Operators with which several lanes begin run once for them.
         """
         return self._run_lanes([batch], dict(enumerate(self._stage.paths)))
 
