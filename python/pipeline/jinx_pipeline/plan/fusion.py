@@ -90,7 +90,7 @@ def _region(last: PlanNode, nodes: Mapping[str, PlanNode], inner: set[str]) -> l
             readers[node_id].add(node.id)
     while True:
         region = {last.id}
-        for node_id in reversed(nodes):
+        for node_id in reversed(list(nodes)):
             if node_id in inner and readers[node_id] and readers[node_id] <= region:
                 region.add(node_id)
         mixed = (read for read in (_read(nodes[node_id]) for node_id in region) if not read <= region)
