@@ -111,7 +111,39 @@ def deduplicated(data):
     return diamond(data, last=["document_deduplicator", jp.create("sort", by="-n")])
 
 
-RECIPES = {made.__name__: made for made in (diamond, nested, other_columns, split, with_stats, deduplicated)}
+def after(data, *first):
+    """A diamond whose first operator follows others."""
+    what = diamond(data)
+
+    def moved(port):
+        return StepPort(len(first) + (-1 if port.step is None else port.step))
+
+    others = [replace(item, inputs=item.inputs and tuple(map(moved, item.inputs))) for item in what.steps]
+    return replace(what, steps=(*map(step, first), *others))
+
+
+def of_decided_rows(data):
+    return after(data, jp.create("sort", by="-n"))
+
+
+def of_new_rows(data):
+    """Rows of groups, which are not those of the input."""
+
+    def first(sample):
+        return {"n": sample["n"][0], "text": sample["text"][0]}
+
+    return after(data, jp.create("key_value_grouper", group_by_keys=["n"]), function(data, first))
+
+
+def of_dropped_rows(data):
+    what = after(data, jp.create("specified_numeric_field_filter", field_key="n", max_value=40))
+    drops, links, *others = what.steps
+    links = replace(links, inputs=(StepPort(0, "dropped"),))
+    return replace(what, steps=(drops, links, *others))
+
+
+MADE = (diamond, nested, other_columns, split, with_stats, deduplicated, of_decided_rows, of_new_rows, of_dropped_rows)
+RECIPES = {made.__name__: made for made in MADE}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -231,16 +263,12 @@ def test_parts_of_all_lanes_are_kept_checked_and_swept(data, tmp_path):
 
 def exported(data, out, *, workers=1, **bad):
     """A run whose first operator fails on some rows, or kills its worker on them."""
-    what, files = diamond(data), (str(loaded_operators()),)
-    first = step(jp.create("fragile_mapper", **bad), SOURCES)
-    others = [
-        replace(item, inputs=tuple(StepPort(0 if port.step is None else port.step + 1) for port in item.inputs))
-        for item in what.steps
-    ]
+    files = (str(loaded_operators()),)
+    what = after(data, jp.create("fragile_mapper", **bad))
     kind = "view" if out.stem == "view" else kind_of(str(out))
     export = Export(str(out), kind=kind, shard_size="1kB" if kind == "jinx" and not out.suffix else None)
     options = replace(what.options, workers=workers, custom_operators=files, max_bad_rows=1)
-    result = jp.Run(replace(what, steps=(first, *others), export=export, options=options))()
+    result = jp.Run(replace(what, export=export, options=options))()
     assert [row.row for row in result.bad_rows] == [22]
     return result
 
