@@ -29,6 +29,9 @@ from fault.failing import arm, disarm
 from jinx_pipeline import SourceSpec, run
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.worker_backend import Event, Ready, Request, event_of
+from jinx_pipeline.recipe.model import Export, Options, Output, Recipe, Step, StepPort
+from jinx_pipeline.recipe.output_kind import kind_of
+from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.task_runner import TaskRunner
 
 OUTPUTS = {"out.jinx": None, "out": None, "v.jinx": "view", "out.jsonl": None, "out.parquet": None}
@@ -131,6 +134,17 @@ class Place:
             more["shard_size"] = 500
         Dataset.load(source).process([first, change]).export(self.folder / self.name, **more)
 
+    def branched(self) -> None:
+        """A run of a recipe whose branches come together in one node."""
+        change = jp.create("replace_content_mapper", pattern="text", repl="B")
+        least, most = (jp.ops.TextLengthFilter(**bound) for bound in ({"min_len": 1}, {"min_len": 0, "max_len": 99}))
+        steps = [Step(change), *(Step(length, inputs=(StepPort(0),)) for length in (least, most))]
+        size = "500B" if self.name == "out" else None
+        export = Export(str(self.folder / self.name), OUTPUTS[self.name] or kind_of(self.name), shard_size=size)
+        options = Options(workers=1, block_rows=2)
+        sources, outputs = (SourceSpec(str(self.folder / "in.jsonl")),), (Output((StepPort(1), StepPort(2))),)
+        jp.Run(Recipe(sources, Roles(), tuple(steps), export, options=options, outputs=outputs))()
+
     def lines(self, first: int, last: int) -> None:
         lines(self.folder / "in.jsonl", first, last)
 
@@ -202,12 +216,17 @@ def again(place: Place) -> None:
     place.export()
 
 
+def branched(place: Place) -> None:
+    place.branched()
+
+
 def over(place: Place) -> None:
     place.export(restart=True, overwrite=True)
 
 
 SITUATIONS = {
     "first": Situation(lambda place: place.lines(0, ROWS), again, again),
+    "branched": Situation(lambda place: place.lines(0, ROWS), branched, branched),
     "resumed": Situation(lambda place: (place.lines(0, ROWS), killed_half_way(place)), again, again),
     "restarted": Situation(lambda place: (place.lines(0, ROWS), place.export("A")), over, over),
     "refused": Situation(lambda place: place.lines(0, ROWS), refuse, again),

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import asdict
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
 from jinx_pipeline.recipe.model import Recipe, Step, TableQuery
 from jinx_pipeline.recipe.resolve import resolve, without_code
+
+_UNCHANGED = "rows as they are"
 
 
 def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
@@ -204,6 +206,7 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
         "gathers": [{"node": numbers[stream.node], "port": stream.port} for stream in node.gathers],
         "ports": list(node.ports),
         "operators": [name(place) for place in node.operators],
+        "lanes": [[name(place) for place in lane] for lane in node.lanes],
         "makes_groups_with": name(node.group),
         "keys_of": name(node.keys_of),
         "of_joined_dataset": node.of_other,
@@ -275,7 +278,7 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             if origins[number] not in steps:
                 steps.append(origins[number])
             group = f"{node['makes_groups_with']} -> " if node["makes_groups_with"] else ""
-            names = " + ".join(node["operators"]) or "rows as they are"
+            names = _branches(node["lanes"]) if node["lanes"] else " + ".join(node["operators"]) or _UNCHANGED
             title, reads = (f"step {len(steps)}", "") if is_chain else (f"node {number}", f"{_reads(node, nodes)} -> ")
             lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
         elif node["kind"] == "decide":
@@ -287,6 +290,20 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             what = "come together" if node["kind"] == "gather" else "become the dataset of a join"
             lines.append(f"{f'node {number}':<11}{_names(node['gathers'], nodes)} {what}, when all rows are there")
     return lines
+
+
+def _branches(lanes: list[list[str]]) -> str:
+    """A readable list of the operators of lanes: the first and the last ones, which all have, and those of each."""
+    first = _first_of_all(lanes)
+    rests = [lane[len(first) :] for lane in lanes]
+    last = _first_of_all([rest[::-1] for rest in rests])[::-1]
+    ways = (" + ".join(rest[: len(rest) - len(last)]) or _UNCHANGED for rest in rests)
+    return " + ".join([*first, f"({' | '.join(ways)})", *last])
+
+
+def _first_of_all(lists: list[list[str]]) -> list[str]:
+    """The elements with which all lists begin."""
+    return [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*lists, strict=False))]
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:

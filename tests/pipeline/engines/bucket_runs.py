@@ -55,10 +55,13 @@ class Place:
         self, out: str = "out", *words: str, workers: int = 1, code: tuple[str, ...] = (), **recipe
     ) -> subprocess.Popen[bytes]:
         """Start a run, with the arguments of `jinx-pipeline` or of Python code."""
-        data = {
+        listed = {
             "dataset": {"path": self.bucket.url("in")},
             "process": PROCESS,
             "export": {"path": self.bucket.url(out)},
+        }
+        data = {
+            **({} if "nodes" in recipe else listed),
             "work_dir": self.bucket.url(f"{out}.work"),
             "block_rows": 100,
             **recipe,

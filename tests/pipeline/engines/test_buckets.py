@@ -87,6 +87,29 @@ def test_a_run_in_a_bucket_gives_the_bytes_of_a_disk_for_any_number_of_workers(p
     assert not list((place.bucket.directory / "one.work").glob("runs/*/parts/rows-*/*"))
 
 
+def test_branches_that_come_together_give_the_bytes_of_a_disk(place, data):
+    def recipe(source, out):
+        nodes = {
+            "texts": {"source": source},
+            "long": {"operators": [{"text_length_filter": {"min_len": 300}}]},
+            "short": {"operators": [{"text_length_filter": {"min_len": 0, "max_len": 299}}]},
+            "out": {"sink": {"path": out, "shard_size": "20kB"}},
+        }
+        flows = [{"from": "texts", "to": ["long", "short"]}, {"from": ["long", "short"], "to": "out"}]
+        return {"nodes": nodes, "flows": flows}
+
+    place.run("bucket", workers=2, **recipe(place.bucket.url("in"), place.bucket.url("bucket")))
+    on_disk = recipe(str(data), str(place.folder / "disk"))
+    place.run("disk", **on_disk, work_dir=str(place.folder / "disk.work"))
+    written, expected = place.bucket.directory / "bucket", place.folder / "disk"
+    assert sorted(shards(written)) == sorted(shards(expected))
+    rows = [row["id"] for row in jinx.open(written).to_list()]
+    assert rows == [row["id"] for row in jinx.open(expected).to_list()]
+    assert sorted(rows) == list(range(DOCUMENTS))
+    assert rows != sorted(rows)
+    assert not list((place.bucket.directory / "bucket.work").glob("runs/*/parts/rows-*/*"))
+
+
 def test_a_finished_run_is_not_run_again_and_an_output_that_is_there_is_refused(place):
     place.run(process=MAP)
     place.bucket.forget()

@@ -79,3 +79,32 @@ def test_what_was_not_committed_is_swept(directory):
         ledger.commit(Task("n", 0, 0, 1), 0, Receipt("kept.jinx", 1))
         ledger.sweep()
         assert {path.name for path in directory.parts.iterdir()} == {"kept.jinx", "kept.binx", "kept.jinx.signatures"}
+
+
+def test_the_rows_of_a_lane_follow_all_rows_of_the_lane_before(directory):
+    with claimed(directory) as ledger:
+        second = Receipt("b", 4, lanes=[PortPart("b.lane1", 2)])
+        ledger.commit(Task("n", 0, 5, 5), 1, second)
+        ledger.commit(Task("n", 0, 0, 4), 2, Receipt("a", 3, 99, lanes=[PortPart("a.lane1", 1, "end", 7)]))
+        ledger.give_up(Task("n", 0, 4, 1), BadRow(4, "", "killed"))
+        ledger.commit(Task("n", 1, 0, 10), 3, Receipt(None, 0, lanes=[PortPart("c.lane1", 1)]))
+    assert second.rows_by_port == {"out": 6}
+    for again in (ledger, Ledger(directory)):
+        assert again.parts("n", 0) == ["a", "b", "a.lane1", "b.lane1"]
+        assert [[part.rows for part in lane] for lane in again.lanes("n", 0)] == [[3, 4], [1, 2]]
+        assert again.lanes("n", 0)[0][0].bytes == 99
+        assert again.lanes("n", 1) == [[], [PortPart("c.lane1", 1)]]
+        assert again.committed("n", 0, 10) == {"out": 10}
+
+
+def test_the_parts_of_all_lanes_are_kept(directory):
+    with claimed(directory) as ledger:
+        for name in ("a.jinx", "a.lane1.jinx", "a.lane1.binx", "a.lane1.jinx.signatures", "b.lane1.jinx"):
+            (directory.parts / name).write_bytes(b"")
+        ledger.commit(Task("n", 0, 0, 1), 0, Receipt("a.jinx", 1, lanes=[PortPart("a.lane1.jinx", 1)]))
+        assert not ledger.has_lost_parts("n", [0])
+        ledger.sweep()
+        left = {path.name for path in directory.parts.iterdir()}
+        assert left == {"a.jinx", "a.lane1.jinx", "a.lane1.binx", "a.lane1.jinx.signatures"}
+        (directory.parts / "a.lane1.jinx").unlink()
+        assert ledger.has_lost_parts("n", [0])

@@ -16,11 +16,10 @@ from jinx_pipeline.model.error_text import plain_text
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import Source, SourceCache
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import port_path, remove_part
 from jinx_pipeline.schedule.graph import Graph
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task
-from jinx_pipeline.worker.map_work import row_of
+from jinx_pipeline.worker.map_work import MapWork, row_of
 from jinx_pipeline.worker.work import Work
 
 TICK_SECONDS = 0.5
@@ -327,7 +326,7 @@ class Driver:
         current = self._workers.current(event.worker)
         if current is not None and current.kill_at is not None:  # the task was cancelled
             self._tasks.end(event.worker, current.lease.attempt)
-            discard(current.path)
+            self._discard(current)
             return
         are_few = current is not None and current.lease.task.rows < _UNFIT_ROWS
         if not event.operator or current is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
@@ -347,7 +346,7 @@ class Driver:
             return
         self._ledger.commit(task, event.attempt, receipt)
         kind = "block" if self._works[task.node].poison == "row" else "task"
-        facts = {"node": task.node, "block": task.block, "rows": task.rows, "rows_out": receipt.rows_out}
+        facts = {"node": task.node, "block": task.block, "rows": task.rows, "rows_out": receipt.rows_by_port["out"]}
         self._unreported.append((kind, {**facts, "seconds": receipt.seconds, "worker": event.worker}))
         for bad in receipt.bad:
             self._record_bad_row(task.node, bad)
@@ -412,10 +411,9 @@ class Driver:
 
     def _discard(self, assignment: Assignment) -> None:
         """Remove the files of an attempt."""
-        discard(assignment.path)
-        for port in self._ports[assignment.lease.task.node]:
-            if port != "out":
-                remove_part(port_path(Path(assignment.path), port))
+        work, path = self._works[assignment.lease.task.node], Path(assignment.path)
+        for part in work.parts(path) if isinstance(work, MapWork) else [path]:
+            discard(str(part))
 
     def _record_bad_row(self, node: str, row: BadRow) -> None:
         bad = self._streams.named(node, row)

@@ -410,8 +410,8 @@ class Executor:
     def _parts_of(self, stream: Stream) -> list[PortPart]:
         """The parts of a finished stream, in order."""
         blocks = self._streams.blocks(stream.node)
-        pieces = (piece for block in blocks for piece in self._ledger.pieces(stream.node, block))
-        return [part for part in (piece.part_of(stream.port) for piece in pieces) if part.part is not None]
+        lanes = (lane for block in blocks for lane in self._ledger.lanes(stream.node, block, stream.port))
+        return [part for lane in lanes for part in lane]
 
     def _manifest_of(self, node: PlanNode, streams: Sequence[Stream]) -> Source:
         """All rows of finished streams, one after another, as one source."""

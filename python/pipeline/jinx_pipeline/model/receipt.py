@@ -62,17 +62,19 @@ class OperatorFigures:
 
 @dataclass(frozen=True, slots=True)
 class PortPart:
-    """The output of a task at a port.
+    """The output of a task at a port, or in one lane of a node for branches that come together again.
 
     Attributes:
         part: The name of the part in `parts/`; None if no rows came out.
         rows: Rows in the part.
         end: See `Receipt`.
+        bytes: The size of the part in bytes; 0 if it is not known.
     """
 
     part: str | None
     rows: int
     end: str | None = None
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Receipt:
         ports: The output of other ports.
         media: The file in `parts/` with the states of the media files that were read; None if there were none.
         end: A digest of the end of the part, which tells it from other parts; None if it is not known.
+        lanes: The output of further lanes at the port `out`, whose rows follow those of `part` in the block; see
+            `plan/fusion.py`.
     """
 
     part: str | None
@@ -102,8 +106,10 @@ class Receipt:
     ports: dict[str, PortPart] = field(default_factory=dict[str, PortPart])
     media: str | None = None
     end: str | None = None
+    lanes: list[PortPart] = field(default_factory=list[PortPart])
 
     @property
     def rows_by_port(self) -> dict[str, int]:
         """The number of output rows of each port."""
-        return {"out": self.rows_out, **{port: part.rows for port, part in self.ports.items()}}
+        rows = self.rows_out + sum(lane.rows for lane in self.lanes)
+        return {"out": rows, **{port: part.rows for port, part in self.ports.items()}}

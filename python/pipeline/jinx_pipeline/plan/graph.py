@@ -44,6 +44,8 @@ class PlanNode:
         ports: `out`, `dropped` and `failed` hold rows, `keys` the keys for a later `look`, `edits` what an operator
             needs to edit each sample after its decision.
         operators: The places of its operators in the recipe, in the order in which they run.
+        lanes: Of a node for branches that come together again: the places of the operators along each path, in the
+            order of the rows; see `plan/fusion.py`. Empty for one path with all operators.
         pool: The kind of worker.
         batch_rows: Rows that operators see at once.
         group: The place of the operator that makes samples from groups.
@@ -61,6 +63,7 @@ class PlanNode:
     gathers: tuple[Stream, ...] = ()
     ports: tuple[str, ...] = ("out",)
     operators: tuple[int, ...] = ()
+    lanes: tuple[tuple[int, ...], ...] = ()
     pool: str | None = None
     batch_rows: int = 0
     group: int | None = None

@@ -15,6 +15,7 @@ from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.plan.filter_order import reordered
+from jinx_pipeline.plan.fusion import fused
 from jinx_pipeline.plan.graph import WRITERS, PlanGraph, PlanNode, node_id
 from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.recipe.errors import Place, RecipeError
@@ -53,7 +54,7 @@ def graph_of(
     for number, output in enumerate(recipe.all_outputs):
         builder.add_output(number, output)
     builder.add_ends()
-    return PlanGraph(tuple(builder.nodes))
+    return fused(PlanGraph(tuple(builder.nodes)), recipe, builder.batch_rows)
 
 
 @dataclass
@@ -256,12 +257,13 @@ class _Builder:
             output=output,
         )
         pool = node_resources(self._recipe, node).pool
-        node = replace(node, pool=pool, batch_rows=self._batch_rows(pool, places))
+        node = replace(node, pool=pool, batch_rows=self.batch_rows(pool, places))
         first = min(places) if places else chain.group
         name = "rows" if first is None else self._operators[first].name
         return self._add(replace(node, id=node_id(name, self._map_facts(node))))
 
-    def _batch_rows(self, pool: str, places: Sequence[int]) -> int:
+    def batch_rows(self, pool: str, places: Sequence[int]) -> int:
+        """The batch size for some operators in workers of a pool."""
         operators = [self._operators[place] for place in places]
         option = self._recipe.steps[places[0]].batch_rows if places else None
         option = option or self._recipe.options.batch_rows

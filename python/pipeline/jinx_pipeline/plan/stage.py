@@ -1,7 +1,7 @@
 """A stage of the plan: consecutive operators, and how their output is written."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from jinx_pipeline.operators.api.operator import Operator
@@ -15,6 +15,8 @@ class Stage:
     Attributes:
         operators: The operators, in the order in which they run.
         numbers: The place of each in the recipe.
+        lanes: The operators along each path through branches, as indices into `operators`; see `plan/fusion.py`. Empty
+            for one path with all operators.
         roles: The columns of texts and media.
         output: `"view"`: positions and changed columns; `"rows"`: the samples themselves.
         writer: Keywords for `jinx.Writer`, with output `"rows"`.
@@ -45,6 +47,7 @@ class Stage:
     numbers: list[int]
     roles: Roles
     output: Literal["view", "rows"]
+    lanes: tuple[tuple[int, ...], ...] = ()
     writer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     batch_rows: int = 1000
     group: Operator | None = None
@@ -65,6 +68,19 @@ class Stage:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     media_dir: str | None = None
     answers_dir: str | None = None
+
+    @property
+    def paths(self) -> tuple[tuple[int, ...], ...]:
+        """The lanes; without branches, one with all operators."""
+        return self.lanes or (tuple(range(len(self.operators))),)
+
+    def of_lane(self, lane: int) -> "Stage":
+        """The stage with the operators of a single lane."""
+        if not self.lanes:
+            return self
+        places = self.lanes[lane]
+        operators, numbers = [self.operators[place] for place in places], [self.numbers[place] for place in places]
+        return replace(self, operators=operators, numbers=numbers, lanes=())
 
 
 def opens(operator: Operator) -> bool:

@@ -47,9 +47,9 @@ class RemoteDirectory(DirectoryOutput):
         parts = self._joined
         groups = [[parts[index] for index in group] for group in self._groups]
         self._used |= {("pack", n): [self._path(part) for part in group] for n, group in enumerate(groups)}
-        rows = [[part.rows_out for part in group] for group in groups]
+        rows = [[part.rows for part in group] for group in groups]
         work = PackWork(self._writer, bounds_of(rows), url=self._export.path, first=first)
-        source = self._source("pack", [(self._path(part), part.rows_out) for part in parts])
+        source = self._source("pack", self._listed(parts))
         return Tasks(work, dict.fromkeys(range(len(rows)), 1), source)
 
     def built(self) -> Identity | None:
@@ -142,7 +142,7 @@ class RemoteFile(StagedOutput):
 
     def pack_tasks(self) -> Tasks:
         """The task that writes the output."""
-        parts = [(self._path(piece), piece.rows_out) for block in self._blocks for piece in block]
+        parts = self._listed([part for lane in self._lanes for part in lane])
         base = self._base if not parts or parts[0][0].suffix == ".jinx" else ()
         return Tasks(ExportWork(self._export, self._writer, ""), {0: 1}, self._source("pack", parts, base))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import jinx
 from jinx._sizes import parse_size
+from jinx_pipeline.model.receipt import PortPart
 from jinx_pipeline.plan.graph import Kind, PlanNode
 from jinx_pipeline.plan.manifest import write_manifest
 from jinx_pipeline.plan.source import Source
@@ -116,14 +117,17 @@ class StagedOutput(ABC):
             remove_part(path)
 
     @cached_property
-    def _blocks(self) -> list[list[Piece]]:
-        """The pieces of each block that has a part."""
-        numbers = range(self._begun.first_block, self._begun.end_block)
-        blocks = ([piece for piece in self._ledger.pieces(self._rows.id, number) if piece.part] for number in numbers)
-        return [pieces for pieces in blocks if pieces]
+    def _lanes(self) -> list[list[PortPart]]:
+        """The parts of each lane of each block, without lanes that have none."""
+        blocks = range(self._begun.first_block, self._begun.end_block)
+        return [parts for block in blocks for parts in self._ledger.lanes(self._rows.id, block) if parts]
 
-    def _path(self, piece: Piece) -> Path:
-        return self._parts / str(piece.part)
+    def _path(self, part: PortPart) -> Path:
+        return self._parts / str(part.part)
+
+    def _listed(self, parts: Sequence[PortPart]) -> list[tuple[Path, int]]:
+        """The path of each part, and its number of rows."""
+        return [(self._path(part), part.rows) for part in parts]
 
     def _source(self, kind: Kind, parts: Sequence[tuple[Path, int]], base: tuple[str, ...] = ()) -> Source:
         """A source that consists of parts with the given numbers of rows."""
@@ -176,7 +180,7 @@ class StagedFile(LocalOutput):
 
     def pack_tasks(self) -> Tasks:
         """The task that writes the output."""
-        parts = [(self._path(piece), piece.rows_out) for block in self._blocks for piece in block]
+        parts = self._listed([part for lane in self._lanes for part in lane])
         # Parts that are not views contain the samples themselves.
         base = self._base if not parts or parts[0][0].suffix == ".jinx" else ()
         self._hidden.mkdir(exist_ok=True)
@@ -205,42 +209,42 @@ class DirectoryOutput(StagedOutput):
     """A directory of shards, or shards that are appended to one."""
 
     def join_tasks(self) -> Tasks:
-        """A task for each block that was divided.
+        """A task for each lane of a block that was divided.
 
         How a block was divided depends on failures of workers. The bytes of the joined part do not, and neither does
         its size, which determines the shards.
         """
-        divided = [pieces for pieces in self._blocks if len(pieces) > 1]
+        divided = [self._listed(parts) for parts in self._lanes if len(parts) > 1]
         if not divided or self._is_complete():
             return Tasks()
-        parts = [[(self._path(piece), piece.rows_out) for piece in pieces] for pieces in divided]
-        self._used |= {("join", number): [path for path, _ in group] for number, group in enumerate(parts)}
-        work = PackWork(self._writer, bounds_of([[rows for _, rows in group] for group in parts]))
-        source = self._source("join", [part for group in parts for part in group])
-        return Tasks(work, dict.fromkeys(range(len(parts)), 1), source)
+        self._used |= {("join", number): [path for path, _ in group] for number, group in enumerate(divided)}
+        work = PackWork(self._writer, bounds_of([[rows for _, rows in group] for group in divided]))
+        source = self._source("join", [part for group in divided for part in group])
+        return Tasks(work, dict.fromkeys(range(len(divided)), 1), source)
 
     @abstractmethod
     def _is_complete(self) -> bool:
         """Whether an earlier process has made the output from all shards."""
 
     @cached_property
-    def _joined(self) -> list[Piece]:
-        """The part of each block."""
-        divided = [pieces for pieces in self._blocks if len(pieces) > 1]
-        joined = (self._written("join", number) for number in range(len(divided)))
-        parts = [pieces[0] if len(pieces) == 1 else next(joined) for pieces in self._blocks]
+    def _joined(self) -> list[PortPart]:
+        """The part of each lane of each block."""
+        divided = [parts for parts in self._lanes if len(parts) > 1]
+        written = (self._written("join", number) for number in range(len(divided)))
+        joined = (None if piece is None else piece.outputs("out")[0] for piece in written)
+        parts = [parts[0] if len(parts) == 1 else next(joined) for parts in self._lanes]
         return [part for part in parts if part is not None]
 
     @cached_property
     def _groups(self) -> list[range]:
         """The indices of the parts that become one shard, for each shard."""
         size = self._export.shard_size
-        sizes = [part.bytes_out for part in self._joined]
+        sizes = [part.bytes for part in self._joined]
         return list(groups_of(sizes, None if size is None else parse_size(size)))
 
     def remove_parts(self) -> None:
         """Remove the parts whose samples are in shards, including leftovers of earlier processes."""
-        remove_parts([self._path(piece) for pieces in self._blocks for piece in pieces])
+        remove_parts([self._path(part) for parts in self._lanes for part in parts])
 
 
 class StagedDirectory(DirectoryOutput, LocalOutput):
@@ -269,9 +273,9 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
         if not packed:
             return Tasks()
         self._used |= {("pack", number): [self._path(parts[index]) for index in groups[number]] for number in packed}
-        rows = [[parts[index].rows_out for index in group] for group in groups]
+        rows = [[parts[index].rows for index in group] for group in groups]
         work = PackWork(self._writer, bounds_of(rows), self._prefix)
-        source = self._source("pack", [(self._path(part), part.rows_out) for part in parts])
+        source = self._source("pack", self._listed(parts))
         return Tasks(work, dict.fromkeys(packed, 1), source)
 
     def complete(self) -> Path:

@@ -1,6 +1,7 @@
 """The ledger of a run: its committed work and decisions, which are read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Self, cast
 
@@ -42,6 +43,7 @@ class Piece(Struct, frozen=True, gc=False):
         ports: The output of other ports than `out`.
         media: The name of the file with the states of the media files that were read; None if there were none.
         end: A digest of the end of the part; None if it is not known.
+        lanes: The output of further lanes at the port `out`.
     """
 
     first: int
@@ -55,16 +57,17 @@ class Piece(Struct, frozen=True, gc=False):
     ports: Mapping[str, PortPart]
     media: str | None = None
     end: str | None = None
+    lanes: tuple[PortPart, ...] = ()
 
-    def part_of(self, port: str) -> PortPart:
-        """The output at a port."""
+    def outputs(self, port: str) -> tuple[PortPart, ...]:
+        """The output at a port, one part for each lane."""
         if port == "out":
-            return PortPart(self.part, self.rows_out)
-        return self.ports.get(port, _NOTHING)
+            return (PortPart(self.part, self.rows_out, self.end, self.bytes_out), *self.lanes)
+        return (self.ports.get(port, _NOTHING),)
 
-    def part_names(self) -> list[str]:
-        """The names of all parts of the piece."""
-        return [part for part in (self.part, *(port.part for port in self.ports.values())) if part is not None]
+    def parts(self) -> list[PortPart]:
+        """All parts of the piece."""
+        return [part for part in (*self.outputs("out"), *self.ports.values()) if part.part is not None]
 
 
 _NOTHING = PortPart(None, 0)
@@ -186,10 +189,14 @@ class Ledger:
         """The pieces of a block, in row order."""
         return sorted(self._pieces.get(node, {}).get(block, ()), key=lambda piece: piece.first)
 
+    def lanes(self, node: str, block: int, port: str = "out") -> list[list[PortPart]]:
+        """The parts of each lane of a block, in row order; the rows of a lane come after those of the lanes before."""
+        outputs = (piece.outputs(port) for piece in self.pieces(node, block))
+        return [[part for part in lane if part.part is not None] for lane in zip_longest(*outputs, fillvalue=_NOTHING)]
+
     def parts(self, node: str, block: int, port: str = "out") -> list[str]:
         """The names of a block's parts, in row order."""
-        parts = (piece.part_of(port).part for piece in self.pieces(node, block))
-        return [part for part in parts if part is not None]
+        return [str(part.part) for lane in self.lanes(node, block, port) for part in lane]
 
     def nodes(self) -> list[str]:
         """The nodes with committed work or a decision."""
@@ -201,7 +208,7 @@ class Ledger:
         if not pieces or sum(piece.rows for piece in pieces) != rows:
             return None
         ports = dict.fromkeys(port for piece in pieces for port in piece.ports)
-        return {port: sum(piece.part_of(port).rows for piece in pieces) for port in ("out", *ports)}
+        return {port: sum(part.rows for piece in pieces for part in piece.outputs(port)) for port in ("out", *ports)}
 
     def has_pieces(self, node: str, block: int) -> bool:
         """Whether any rows of a block are committed."""
@@ -245,7 +252,7 @@ class Ledger:
         """Remove the files of attempts that were not committed."""
         left = set(self.directory.part_names())
         for piece in self.all_pieces():
-            for name in piece.part_names():
+            for name in (str(part.part) for part in piece.parts()):
                 left.difference_update((name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"))
             if piece.media is not None and not self.published:
                 left.discard(piece.media)
@@ -324,6 +331,7 @@ class Ledger:
             receipt.ports or _NO_PORTS,
             receipt.media,
             receipt.end,
+            tuple(receipt.lanes),
         )
         blocks = self._pieces.setdefault(record.node, {})
         blocks[record.block] = (*blocks.get(record.block, ()), piece)

@@ -71,6 +71,6 @@ def refuse_other_parts(ledger: Ledger) -> None:
 
 def _ends(ledger: Ledger) -> Iterator[tuple[Path, str]]:
     for piece in ledger.all_pieces():
-        for part, end in ((piece.part, piece.end), *((port.part, port.end) for port in piece.ports.values())):
-            if part is not None and end is not None:
-                yield ledger.directory.parts / part, end
+        for part in piece.parts():
+            if part.end is not None:
+                yield ledger.directory.parts / str(part.part), part.end

@@ -11,7 +11,7 @@ from msgspec import Struct
 from jinx_pipeline.model.receipt import PortPart, Receipt
 
 # Increase this when the records, or the plan in the header, change.
-VERSION = 4
+VERSION = 5
 
 
 class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):
@@ -85,6 +85,7 @@ class ReceiptOutput(Struct, gc=False):
         ports: The output of other ports.
         media: The file with the states of media files.
         end: A digest of the end of the part.
+        lanes: The output of further lanes.
     """
 
     part: str | None
@@ -94,6 +95,7 @@ class ReceiptOutput(Struct, gc=False):
     ports: dict[str, PortPart] = {}
     media: str | None = None
     end: str | None = None
+    lanes: list[PortPart] = []
 
 
 class CommittedOutput(Record, kw_only=False, tag="committed"):

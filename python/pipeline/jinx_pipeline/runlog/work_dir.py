@@ -218,6 +218,11 @@ def port_path(part: Path, port: str) -> Path:
     return part.with_name(f"{stem}.{port}{part.name[len(stem) :]}")
 
 
+def lane_path(part: Path, lane: int) -> Path:
+    """The path of the rows of a lane, given that of the first lane."""
+    return port_path(part, f"lane{lane}") if lane else part
+
+
 def crash_note_path(part: Path) -> Path:
     """The path of a worker's note about its last activity."""
     return part.with_name(f"{part.name}.last-words")

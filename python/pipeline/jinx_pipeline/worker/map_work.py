@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.runlog.part_check import end_of
-from jinx_pipeline.runlog.work_dir import media_path, port_path, published, signatures_path
+from jinx_pipeline.runlog.work_dir import lane_path, media_path, port_path, published, signatures_path
 from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.media_files import recorded_media
@@ -84,47 +84,66 @@ class MapWork:
         started, stage = time.perf_counter(), self.stage
         rows = worker.sources.get(source).slice(task.first, task.rows)
         chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
-        with self._writer(rows, path, chain) as writer, recorded_media() as media:
+        lanes = self._lanes(path)
+        with ExitStack() as stack, recorded_media() as media:
+            writers = [
+                stack.enter_context(self._writer(rows, part, chain, stage.of_lane(lane)))
+                for lane, part in enumerate(lanes)
+            ]
             for batch in _batches(stage, rows, task, chain):
-                for output in chain.run(batch):
+                for lane, output in chain.run(batch):
                     for part, table in _with_tables(stage, output, chain):
-                        writer.add(part, table)
+                        writers[lane].add(part, table)
             if media:
                 # Publishing the part syncs the directory that both are in.
                 with published(media_path(path), syncs_folder=False) as file:
                     file.write(json.dumps(media).encode())
-            written = writer.close()
+            written = [_written(part, writer) for part, writer in zip(lanes, writers, strict=True)]
         ports: dict[str, PortPart] = {}
         for port in stage.ports:
             part = port_path(path, port)
-            with self._writer(rows, part, chain) as writer:
+            with self._writer(rows, part, chain, stage) as writer:
                 for batch in chain.port_batches[port]:
                     if len(batch):
                         writer.add(batch, None)
-                port_result = writer.close()
-            ports[port] = (
-                PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples, end_of(part))
-            )
+                ports[port] = _written(part, writer)
         _refuse_replaced_files(stage)
-        end = None if written is None else end_of(path)  # a pushed part may be removed here
-        for part in (path, *(port_path(path, port) for port in stage.ports)):
+        for part in self.parts(path):
             push_part(part)
+        first, *others = written
         return Receipt(
-            part=None if written is None else path.name,
-            rows_out=0 if written is None else written.samples,
-            bytes_out=0 if written is None else written.bytes,
+            part=first.part,
+            rows_out=first.rows,
+            bytes_out=first.bytes,
             seconds=time.perf_counter() - started,
             bad=chain.bad,
             figures=chain.figures(),
             traces=chain.traces,
             ports=ports,
             media=media_path(path).name if media else None,
-            end=end,
+            end=first.end,
+            lanes=others,
         )
 
-    def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:
-        kind = ViewWriter if self.stage.output == "view" else RowsWriter
-        return kind(self.stage, source, path, chain, partial(_write_signatures, self.stage, signatures_path(path)))
+    def parts(self, path: Path) -> list[Path]:
+        """All parts that a task may write, given the first one."""
+        return [*self._lanes(path), *(port_path(path, port) for port in self.stage.ports)]
+
+    def _lanes(self, path: Path) -> list[Path]:
+        """The parts of the port `out`, one for each lane."""
+        return [lane_path(path, lane) for lane in range(len(self.stage.paths))]
+
+    def _writer(self, source: OpenSource, path: Path, chain: Chain, stage: Stage) -> PartWriter:
+        kind = ViewWriter if stage.output == "view" else RowsWriter
+        return kind(stage, source, path, chain, partial(_write_signatures, stage, signatures_path(path)))
+
+
+def _written(part: Path, writer: PartWriter) -> PortPart:
+    """The part that a writer has published now; before it is pushed, because it may be removed here then."""
+    result = writer.close()
+    if result is None:
+        return PortPart(None, 0)
+    return PortPart(part.name, result.samples, end_of(part), result.bytes)
 
 
 def _refuse_replaced_files(stage: Stage) -> None:

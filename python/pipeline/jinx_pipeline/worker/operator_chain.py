@@ -5,7 +5,7 @@ import os
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.retry_after import seconds_to_wait
 from jinx_pipeline.operators.api.returned import ReturnedError
 from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.worker.merged_columns import MergedColumns
 from jinx_pipeline.worker.row_examples import row_examples
 
 if TYPE_CHECKING:
@@ -118,17 +119,32 @@ class Chain:
         self._waited = 0.0
         ctx.begins = self._begin_rows
         self._totals = [_Totals() for _ in stage.operators]
+        self._merged = MergedColumns(stage)
         self._group_counts: Counter[str] = Counter()
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
         self.port_batches: dict[str, list[Batch]] = {port: [] for port in stage.ports}
 
-    def run(self, batch: Batch) -> list[Batch]:
-        """The batch after all operators; in several parts if rows were left out."""
-        batches = [batch]
-        for place in range(len(self._stage.operators)):
-            batches = [output for part in batches for output in self._run_operator(place, part) if len(output)]
-        return [output.forgotten() for output in batches]
+    def run(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        """The batch after the operators of each lane, with the number of the lane.
+
+        A lane has several parts if rows were left out. Operators with which several lanes begin run once for them.
+        """
+        return self._run_lanes([batch], dict(enumerate(self._stage.paths)))
+
+    def _run_lanes(self, batches: list[Batch], lanes: Mapping[int, tuple[int, ...]]) -> Iterator[tuple[int, Batch]]:
+        """Like `run`, with the remaining operators of some lanes."""
+        branches: dict[int, dict[int, tuple[int, ...]]] = {}
+        for lane, places in lanes.items():
+            if places:
+                branches.setdefault(places[0], {})[lane] = places[1:]
+                continue
+            for output in batches:
+                yield lane, self._merged.padded(-1, output).forgotten()
+        for place, remaining in branches.items():
+            padded = (self._merged.padded(place, part) for part in batches)
+            outputs = [output for part in padded for output in self._run_operator(place, part) if len(output)]
+            yield from self._run_lanes(outputs, remaining)
 
     def attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = True
