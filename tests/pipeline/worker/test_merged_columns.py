@@ -5,6 +5,7 @@ import pytest
 import jinx_pipeline as jp
 from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.merged_columns import MergedColumns
@@ -72,9 +73,11 @@ def test_a_branch_does_not_know_the_columns_of_another_before_its_end():
     assert len(run.bad) == 2
 
 
-def test_statistics_of_another_branch_are_missing():
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_statistics_of_another_branch_are_missing(is_fused):
+    words = jp.create("words_num_filter", min_num=1)
     stage = Stage(
-        [Adds(column="a"), jp.create("words_num_filter", min_num=1), Adds(column="b"), Copies(column=STATS)],
+        [Adds(column="a"), FusedOp(operators=[words]) if is_fused else words, Adds(column="b"), Copies(column=STATS)],
         [0, 1, 2, 3],
         Roles(),
         "rows",

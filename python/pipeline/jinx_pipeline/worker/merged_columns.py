@@ -3,6 +3,7 @@
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.plan.stage import Stage, opens
 
 
@@ -50,4 +51,6 @@ def _before(lane: tuple[int, ...], place: int) -> tuple[int, ...]:
 
 def _added(operator: Operator, stage: Stage) -> list[str]:
     """The columns that an operator may add."""
+    if isinstance(operator, FusedOp):
+        return [name for part in operator.operators for name in _added(part, stage)]
     return [STATS] if isinstance(operator, Filter) else [stage.roles.column(name) for name in operator.writes]
