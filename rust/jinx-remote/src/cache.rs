@@ -14,7 +14,7 @@ use crate::process::locked;
 use crate::spans::ObjectId;
 use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
-use jinx_core::io::is_on_remote_disk;
+use jinx_core::io::{is_on_remote_disk, mapped};
 use jinx_core::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -111,19 +111,41 @@ impl Cache {
         Ok(lock)
     }
 
-    /// The chunk, which has `length` bytes; `None` if it does not exist or is damaged; a damaged chunk is removed.
-    pub(crate) fn find(&self, object: ObjectId, number: u64, length: u64) -> Option<Bytes> {
-        let path = self.chunk(object, number);
-        let mut file = File::open(&path).ok()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(usize::try_from(length).ok()? + TRAILER_BYTES).ok()?;
-        let whole = file.read_to_end(&mut bytes).is_ok() && is_whole(&bytes, length);
-        if !whole {
-            self.remove(object, number);
-            return None;
+    /// The chunk, which has `length` bytes; `None` if it does not exist or is damaged; a damaged chunk is removed. Its
+    /// checksum is not compared again if `is_compared`.
+    ///
+    /// The bytes are a map of the file: no copy, and no memory that the system could not take back.
+    pub(crate) fn find(
+        &self,
+        object: ObjectId,
+        number: u64,
+        length: u64,
+        is_compared: bool,
+    ) -> Option<Bytes> {
+        let file = File::open(self.chunk(object, number)).ok()?;
+        let size = usize::try_from(length).ok()? + TRAILER_BYTES;
+        // Past the end of a shorter file, a map has no bytes.
+        let mut bytes = match file.metadata() {
+            Ok(metadata) if metadata.len() == to_u64(size) => {
+                mapped(&file, size).or_else(|_| read(&file, size))
+            }
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        };
+        if let Ok(found) = &bytes
+            && !is_compared
+            && !is_whole(found, length)
+        {
+            bytes = Err(io::ErrorKind::InvalidData.into());
         }
-        bytes.truncate(bytes.len() - TRAILER_BYTES);
-        Some(Bytes::from(bytes))
+        match bytes {
+            Ok(bytes) => Some(bytes.slice(..size - TRAILER_BYTES)),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::OutOfMemory {
+                    self.remove(object, number);
+                }
+                None
+            }
+        }
     }
 
     /// Removes a chunk.
@@ -243,6 +265,14 @@ fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     options
+}
+
+fn read(file: &File, size: usize) -> io::Result<Bytes> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size)?;
+    let mut file = file;
+    file.read_to_end(&mut bytes)?;
+    Ok(Bytes::from(bytes))
 }
 
 fn is_whole(bytes: &[u8], length: u64) -> bool {

@@ -74,7 +74,8 @@ impl CachedChunk {
         let (number, length) = (Self::number(&self.range), self.range.end - self.range.start);
         let look = move || {
             let find = || {
-                let bytes = cache.find(object, number, length)?;
+                let is_compared = locked(&process.chunks).is_whole(object, number);
+                let bytes = cache.find(object, number, length, is_compared)?;
                 locked(&process.chunks).whole.insert((object, number));
                 Counters::add(&COUNTERS.cached_bytes, to_u64(bytes.len()));
                 Some(bytes)
