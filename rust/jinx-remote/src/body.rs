@@ -118,3 +118,79 @@ impl Body for InCache {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::cache::{Cache, Claimed};
+    use std::fs::File;
+    use std::path::Path;
+    use std::sync::Arc;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn parts() -> Vec<Bytes> {
+        (0..30_u8).map(|i| Bytes::from(vec![i; 100_000])).collect()
+    }
+
+    fn cache(directory: &Path) -> Arc<Cache> {
+        let cache = Cache::open(directory, Some(100 << 20)).unwrap();
+        cache.keep(1).unwrap();
+        Arc::new(cache)
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().build().unwrap()
+    }
+
+    fn received(runtime: &Runtime, body: &mut impl Body) -> Result<()> {
+        runtime.block_on(async {
+            for part in parts() {
+                body.push(part).await?;
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn a_body_in_memory_copies_only_what_has_several_parts() {
+        let mut one = InMemory::new(100_000);
+        let part = parts().remove(7);
+        runtime().block_on(one.push(part.clone())).unwrap();
+        assert_eq!(one.bytes().as_ptr(), part.as_ptr());
+        let mut all = InMemory::new(3_000_000);
+        received(&runtime(), &mut all).unwrap();
+        assert_eq!(all.bytes(), parts().concat());
+    }
+
+    #[test]
+    fn a_body_in_the_cache_is_a_chunk_once_it_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
+        let mut body = InCache::new(cache.reserve(claim, 3_000_000).unwrap());
+        let runtime = runtime();
+        received(&runtime, &mut body).unwrap();
+        assert!(cache.find(1, 0, 3_000_000, false).is_none());
+        let bytes = runtime.block_on(body.publish()).unwrap();
+        assert_eq!(bytes, parts().concat());
+        assert_eq!(cache.find(1, 0, 3_000_000, false).unwrap(), bytes);
+        assert!(!body.has_failed());
+    }
+
+    #[test]
+    fn a_disk_that_refuses_bytes_is_known_and_keeps_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
+        let mut chunk = cache.reserve(claim, 3_000_000).unwrap();
+        // A handle that cannot be written.
+        chunk.claim.file = File::open(&chunk.claim.temporary).unwrap();
+        let mut body = InCache::new(chunk);
+        assert!(received(&runtime(), &mut body).is_err() && body.has_failed());
+        drop(body);
+        let contents = cache.contents().unwrap();
+        assert_eq!((contents.chunks, contents.bytes), (0, 0));
+        assert!(matches!(cache.claim(1, 0), Claimed::Ours(_)));
+    }
+}

@@ -40,7 +40,7 @@ impl Drop for Claim {
 /// A chunk that is being written, and counted in the size of the cache.
 pub(crate) struct NewChunk {
     cache: Arc<Cache>,
-    claim: Claim,
+    pub(crate) claim: Claim,
     length: u64,
     hash: Box<XxHash3_64>,
 }
@@ -127,4 +127,118 @@ fn trailer(length: u64, checksum: u64) -> [u8; TRAILER_BYTES] {
     trailer[..8].copy_from_slice(&length.to_le_bytes());
     trailer[8..].copy_from_slice(&checksum.to_le_bytes());
     trailer
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::cache::Claimed;
+    use std::fs::OpenOptions;
+    use tempfile::TempDir;
+
+    const LENGTH: u64 = 300_001;
+
+    fn content() -> Bytes {
+        (0..LENGTH).map(|i| (i * i % 251).to_le_bytes()[0]).collect()
+    }
+
+    fn new_chunk(cache: &Arc<Cache>) -> NewChunk {
+        match cache.claim(1, 7) {
+            Claimed::Ours(claim) => cache.reserve(claim, LENGTH).unwrap(),
+            _ => panic!("nobody else claims it"),
+        }
+    }
+
+    fn written() -> (TempDir, Arc<Cache>, Bytes) {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Arc::new(Cache::open(directory.path(), Some(1 << 20)).unwrap());
+        drop(cache.keep(1).unwrap());
+        let mut chunk = new_chunk(&cache);
+        chunk.write(&[content().slice(..1000), Bytes::new(), content().slice(1000..2000)]).unwrap();
+        chunk.write(&[content().slice(2000..)]).unwrap();
+        let bytes = chunk.publish().unwrap();
+        (directory, cache, bytes)
+    }
+
+    fn file_of(directory: &TempDir) -> PathBuf {
+        directory.path().join("v1").join(format!("{:032x}", 1)).join("00000007")
+    }
+
+    #[test]
+    fn a_published_chunk_is_found() {
+        let (_directory, cache, bytes) = written();
+        assert_eq!(bytes, content());
+        assert_eq!(cache.find(1, 7, LENGTH, false).unwrap(), bytes);
+        assert_eq!(cache.contents().unwrap().bytes, size_of(LENGTH));
+        assert!(cache.find(1, 8, LENGTH, false).is_none() && cache.find(2, 7, LENGTH, false).is_none());
+    }
+
+    #[test]
+    fn a_chunk_that_is_not_whole_is_removed() {
+        let flip = |file: &File, at: u64| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+        };
+        let damages: [&dyn Fn(&File); 7] = [
+            &|file| flip(file, 0),
+            &|file| flip(file, LENGTH - 1),
+            &|file| flip(file, LENGTH),
+            &|file| flip(file, LENGTH + 15),
+            &|file| file.set_len(1000).unwrap(),
+            &|file| file.set_len(0).unwrap(),
+            &|file| file.set_len(LENGTH + 17).unwrap(),
+        ];
+        for (number, damage) in damages.iter().enumerate() {
+            let (directory, cache, _) = written();
+            damage(&OpenOptions::new().read(true).write(true).open(file_of(&directory)).unwrap());
+            assert!(cache.find(1, 7, LENGTH, false).is_none(), "damage {number}");
+            assert!(!file_of(&directory).exists(), "damage {number}");
+        }
+        // A chunk of another length, as after a change of the format.
+        let (_directory, cache, _) = written();
+        assert!(cache.find(1, 7, LENGTH - 1, false).is_none());
+    }
+
+    #[test]
+    fn a_checksum_is_compared_unless_it_was_before() {
+        let (directory, cache, _) = written();
+        let file = OpenOptions::new().write(true).open(file_of(&directory)).unwrap();
+        file.write_all_at(&[255], 5).unwrap();
+        assert_eq!(cache.find(1, 7, LENGTH, true).unwrap()[5], 255);
+        assert!(cache.find(1, 7, LENGTH, false).is_none());
+    }
+
+    #[test]
+    fn bytes_outlive_the_file() {
+        let (directory, cache, published) = written();
+        let found = cache.find(1, 7, LENGTH, false).unwrap();
+        assert_eq!(cache.clear().unwrap(), size_of(LENGTH));
+        assert!(!file_of(&directory).exists());
+        assert_eq!((&published, &found), (&content(), &content()));
+        // Another chunk of this name is another file.
+        cache.keep(1).unwrap();
+        let mut chunk = new_chunk(&cache);
+        chunk.write(&[Bytes::from(vec![9; 300_001])]).unwrap();
+        chunk.publish().unwrap();
+        assert_eq!((published, found), (content(), content()));
+        assert_eq!(cache.find(1, 7, LENGTH, false).unwrap()[0], 9);
+    }
+
+    #[test]
+    fn a_chunk_that_is_given_up_leaves_nothing() {
+        let (_directory, cache, _) = written();
+        cache.remove(1, 7);
+        let mut chunk = new_chunk(&cache);
+        assert!(matches!(cache.claim(1, 7), Claimed::Busy));
+        chunk.write(&[content()]).unwrap();
+        assert!(cache.find(1, 7, LENGTH, false).is_none());
+        drop(chunk);
+        assert_eq!(cache.contents().unwrap().chunks, 0);
+        // There is room for three chunks, again and again.
+        for _ in 0..5 {
+            drop(new_chunk(&cache));
+        }
+    }
 }
