@@ -72,7 +72,7 @@ def in_new_process(code: str) -> str:
     return done.stdout
 
 
-# A process that ends does not wait for the chunks that are still to be written: this waits for so many.
+# A process that ends does not wait for the chunks that it fetches ahead: this waits for so many.
 LINGER = """
 import os, time
 from pathlib import Path
@@ -90,7 +90,7 @@ print(sum(len(sample["image"]) for sample in dataset), sorted(hash(s["image"]) %
 
 
 def wait_for(cache: Path, count: int) -> None:
-    """Chunks are written behind the reader."""
+    """Chunks that are fetched ahead may come after the last sample."""
     end = time.monotonic() + 40
     while len(chunks(cache)) < count and time.monotonic() < end:
         time.sleep(0.05)
@@ -142,6 +142,23 @@ def test_chunks_that_are_damaged_after_they_were_checked_are_fetched_again(store
     store.forget()
     assert [dataset[i]["image"] for i in (5, 200, 400)] == [image(5), image(200), image(400)]
     assert store.requests
+
+
+def test_what_was_read_outlives_its_chunks_and_a_fork(store, cache):
+    dataset = jinx.open(store.url("a.jinx"))
+    held = [dataset[i] for i in (3, 200)]
+    assert sum(len(sample["image"]) for sample in dataset) == COUNT * IMAGE
+    wait_for(cache, 4)
+    for chunk in chunks(cache):
+        chunk.unlink()
+    store.forget()
+    assert [dataset[i]["image"] for i in (3, 200)] == [image(3), image(200)]
+    assert not store.requests
+    child = os.fork()
+    if child == 0:
+        same = [sample["image"] for sample in held] == [image(3), image(200)]
+        os._exit(0 if same and dataset[419]["image"] == image(419) else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_killed_process_leaves_nothing_half(store, cache):

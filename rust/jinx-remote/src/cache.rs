@@ -10,27 +10,24 @@
 //! or lost half of its bytes in a power cut, is fetched again. So nothing is synced.
 
 use crate::cache_size::Size;
+use crate::chunk_file::{Claim, NewChunk, checked, size_of};
 use crate::process::locked;
 use crate::spans::ObjectId;
 use bytes::Bytes;
-use jinx_core::checked_math::to_u64;
 use jinx_core::io::is_on_remote_disk;
 use jinx_core::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use twox_hash::XxHash3_64;
 
 const VERSION: &str = "v1";
 /// The time after which a cache that had no room is tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// Length and checksum at the end of a chunk.
-const TRAILER_BYTES: usize = 16;
 
 /// A directory of chunks.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub struct Cache {
     /// The directory, including the version.
     root: PathBuf,
     size: Size,
-    /// The time when there was no room for a chunk.
+    /// The time when there was no room for a chunk, or it could not be written.
     refused: Mutex<Option<Instant>>,
 }
 
@@ -50,13 +47,6 @@ pub struct CacheContents {
     pub bytes: u64,
     /// The maximum number of bytes in the cache.
     pub limit: u64,
-}
-
-/// A chunk that this process is writing.
-pub(crate) struct Claim {
-    file: File,
-    temporary: PathBuf,
-    target: PathBuf,
 }
 
 /// The answer to a process that wants to fetch a chunk.
@@ -111,19 +101,24 @@ impl Cache {
         Ok(lock)
     }
 
-    /// The chunk, which has `length` bytes; `None` if it does not exist or is damaged; a damaged chunk is removed.
-    pub(crate) fn find(&self, object: ObjectId, number: u64, length: u64) -> Option<Bytes> {
-        let path = self.chunk(object, number);
-        let mut file = File::open(&path).ok()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(usize::try_from(length).ok()? + TRAILER_BYTES).ok()?;
-        let whole = file.read_to_end(&mut bytes).is_ok() && is_whole(&bytes, length);
-        if !whole {
-            self.remove(object, number);
-            return None;
+    /// The chunk, which has `length` bytes; `None` if it does not exist or is damaged; a damaged chunk is removed. Its
+    /// checksum is not compared again if `is_compared`.
+    pub(crate) fn find(
+        &self,
+        object: ObjectId,
+        number: u64,
+        length: u64,
+        is_compared: bool,
+    ) -> Option<Bytes> {
+        let file = File::open(self.chunk(object, number)).ok()?;
+        match checked(&file, length, is_compared) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => None,
+            Err(_) => {
+                self.remove(object, number);
+                None
+            }
         }
-        bytes.truncate(bytes.len() - TRAILER_BYTES);
-        Some(Bytes::from(bytes))
     }
 
     /// Removes a chunk.
@@ -171,22 +166,28 @@ impl Cache {
             _ => false,
         };
         match is_ours {
-            true => Claimed::Ours(Claim { file, temporary, target }),
+            true => Claimed::Ours(Claim { file, temporary, target, is_published: false }),
             false => Claimed::Busy,
         }
     }
 
-    /// Writes a claimed chunk. On any failure, it is not kept.
-    pub(crate) fn write(&self, claim: Claim, bytes: &[u8]) {
-        let total = to_u64(bytes.len() + TRAILER_BYTES);
-        if !self.size.reserve(total, &claim.file) {
-            *locked(&self.refused) = Some(Instant::now());
-            return claim.release();
+    /// Makes room for a claimed chunk of `length` bytes; `None` if there is none.
+    pub(crate) fn reserve(self: &Arc<Self>, claim: Claim, length: u64) -> Option<NewChunk> {
+        if self.size.reserve(size_of(length), &claim.file) {
+            return Some(NewChunk::new(Arc::clone(self), claim, length));
         }
-        if claim.write(bytes).is_err() {
-            self.size.subtract(total);
-            claim.release();
-        }
+        self.refuse();
+        None
+    }
+
+    /// Keeps no chunks for a while.
+    pub(crate) fn refuse(&self) {
+        *locked(&self.refused) = Some(Instant::now());
+    }
+
+    /// Gives back the room of a chunk that was not written.
+    pub(crate) fn subtract(&self, bytes: u64) {
+        self.size.subtract(bytes);
     }
 
     /// Returns the contents of the cache.
@@ -221,35 +222,10 @@ impl Cache {
     }
 }
 
-impl Claim {
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let length = to_u64(bytes.len());
-        let mut trailer = [0; TRAILER_BYTES];
-        trailer[..8].copy_from_slice(&length.to_le_bytes());
-        trailer[8..].copy_from_slice(&XxHash3_64::oneshot(bytes).to_le_bytes());
-        let mut file = &self.file;
-        file.write_all(bytes)?;
-        self.file.write_all_at(&trailer, length)?;
-        fs::rename(&self.temporary, &self.target)
-    }
-
-    /// Releases the chunk, so that others can fetch it.
-    pub(crate) fn release(self) {
-        let _ = fs::remove_file(&self.temporary);
-    }
-}
-
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     options
-}
-
-fn is_whole(bytes: &[u8], length: u64) -> bool {
-    let Some((bytes, trailer)) = bytes.split_last_chunk::<TRAILER_BYTES>() else { return false };
-    to_u64(bytes.len()) == length
-        && trailer[..8] == length.to_le_bytes()
-        && trailer[8..] == XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
 /// The directories of objects, least recently used first.

@@ -1,7 +1,9 @@
 //! Chunks of objects that are read through the cache on disk.
 
 use crate::access_pattern::CHUNK_BYTES;
-use crate::cache::{Cache, Claim, Claimed};
+use crate::body::InCache;
+use crate::cache::{Cache, Claimed};
+use crate::chunk_file::NewChunk;
 use crate::fetcher::Origin;
 use crate::process::{Process, locked};
 use crate::spans::ObjectId;
@@ -24,7 +26,7 @@ const PROMOTED_PART: u64 = 4;
 /// What this process knows about the chunks of objects.
 #[derive(Debug, Default)]
 pub(crate) struct ChunksSeen {
-    /// Chunks in the cache that were already compared with their checksums.
+    /// Chunks in the cache that this process has written, or compared with their checksums.
     whole: HashSet<(ObjectId, u64)>,
     /// The number of bytes read from other chunks.
     read: HashMap<(ObjectId, u64), u64>,
@@ -41,7 +43,12 @@ pub(crate) struct CachedChunk {
 /// The result of a lookup in the cache.
 enum Found {
     Bytes(Bytes),
-    Claim(Claimed),
+    /// It is not there: fetch it into this one.
+    New(NewChunk),
+    /// Another process is fetching it.
+    Busy,
+    /// There is no room, or writing fails: fetch it without keeping it.
+    Refused,
 }
 
 impl CachedChunk {
@@ -60,9 +67,9 @@ impl CachedChunk {
         for _ in 0..LOOKS {
             match self.look().await? {
                 Found::Bytes(bytes) => return Ok(bytes),
-                Found::Claim(Claimed::Ours(claim)) => return self.fetch_into(claim, origin).await,
-                Found::Claim(Claimed::Busy) => tokio::time::sleep(PAUSE).await,
-                Found::Claim(Claimed::Refused) => break,
+                Found::New(chunk) => return self.fetch_into(chunk, origin).await,
+                Found::Busy => tokio::time::sleep(PAUSE).await,
+                Found::Refused => break,
             }
         }
         origin.fetch(self.range).await
@@ -74,7 +81,8 @@ impl CachedChunk {
         let (number, length) = (Self::number(&self.range), self.range.end - self.range.start);
         let look = move || {
             let find = || {
-                let bytes = cache.find(object, number, length)?;
+                let is_compared = locked(&process.chunks).is_whole(object, number);
+                let bytes = cache.find(object, number, length, is_compared)?;
                 locked(&process.chunks).whole.insert((object, number));
                 Counters::add(&COUNTERS.cached_bytes, to_u64(bytes.len()));
                 Some(bytes)
@@ -82,34 +90,42 @@ impl CachedChunk {
             if let Some(bytes) = find() {
                 return Found::Bytes(bytes);
             }
+            if !cache.has_room() {
+                return Found::Refused;
+            }
             match cache.claim(object, number) {
                 // The previous owner of the chunk may have finished just before.
                 Claimed::Ours(claim) => match find() {
-                    Some(bytes) => {
-                        claim.release();
-                        Found::Bytes(bytes)
-                    }
-                    None => Found::Claim(Claimed::Ours(claim)),
+                    Some(bytes) => Found::Bytes(bytes),
+                    None => cache.reserve(claim, length).map_or(Found::Refused, Found::New),
                 },
-                other => Found::Claim(other),
+                Claimed::Busy => Found::Busy,
+                Claimed::Refused => Found::Refused,
             }
         };
         let ended = |_| Error::new(jinx_core::Cause::Internal, "a thread for the cache has ended");
         tokio::task::spawn_blocking(look).await.map_err(ended)
     }
 
-    async fn fetch_into(self, claim: Claim, origin: Origin) -> Result<Bytes> {
-        let bytes = match origin.fetch(self.range).await {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                claim.release();
-                return Err(error);
-            }
+    /// Fetches the chunk into the cache, and returns the bytes that are there. They were in memory only on their way to
+    /// the disk, so a disk that is slower than the network slows it down, and memory does not fill with what is still to
+    /// be written.
+    async fn fetch_into(self, chunk: NewChunk, origin: Origin) -> Result<Bytes> {
+        let mut body = InCache::new(chunk);
+        let received = match origin.receive(self.range.clone(), &mut body).await {
+            Ok(()) => body.publish().await,
+            Err(error) => Err(error),
         };
-        let (cache, copy) = (self.cache, bytes.clone());
-        // Nobody waits for this write: a chunk that is not written is just fetched again.
-        tokio::task::spawn_blocking(move || cache.write(claim, &copy));
-        Ok(bytes)
+        if body.has_failed() {
+            self.cache.refuse();
+            drop(body);
+            return origin.fetch(self.range).await;
+        }
+        if received.is_ok() {
+            let number = Self::number(&self.range);
+            locked(&self.process.chunks).whole.insert((self.object, number));
+        }
+        received
     }
 }
 

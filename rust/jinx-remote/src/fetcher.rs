@@ -1,6 +1,7 @@
 //! Requests ranges of objects from stores, and compares every answer with the version that was opened.
 
 use crate::access_pattern::CHUNK_BYTES;
+use crate::body::{Body, InMemory};
 use crate::chunk::CachedChunk;
 use crate::client::connect;
 use crate::failure::{failure, replaced};
@@ -10,11 +11,11 @@ use crate::settings::Settings;
 use crate::spans::{ObjectId, Span};
 use crate::statistics::{COUNTERS, Counters};
 use bytes::Bytes;
-use jinx_core::checked_math::to_u64;
+use futures_util::StreamExt;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::{Error, Result};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -120,56 +121,79 @@ impl Pinned {
     }
 }
 
-/// Fetches a range of a pinned object. A body that ends early, as if that were all, is resumed where it ended: as often
-/// and as long as a request is retried.
+/// Fetches a range of a pinned object.
 ///
 /// # Errors
-/// `Truncated` for a store that keeps sending less, `Corrupt` for one that sends more, and the errors of stores.
+/// The errors of [`receive`].
 pub(crate) async fn fetch(
-    client: Arc<dyn ObjectStore>,
-    key: Key,
+    client: &Arc<dyn ObjectStore>,
+    key: &Key,
     pinned: &Pinned,
     range: Range<u64>,
     settings: &Settings,
 ) -> Result<Bytes> {
-    let length = range.end - range.start;
-    let mut received = fetch_once(&client, &key, pinned, range.clone()).await?;
+    let mut body = InMemory::new(to_usize(range.end - range.start, "a length")?);
+    receive(client, key, pinned, range, settings, &mut body).await?;
+    Ok(body.bytes())
+}
+
+/// Fetches a range of a pinned object into `body`, which gets exactly this range, or an error is returned. An answer
+/// that ends early, as if that were all, is resumed where it ended: as often and as long as a request is retried.
+///
+/// # Errors
+/// `Truncated` for a store that keeps sending less, `Corrupt` for one that sends more, and the errors of stores and of
+/// `body`.
+pub(crate) async fn receive(
+    client: &Arc<dyn ObjectStore>,
+    key: &Key,
+    pinned: &Pinned,
+    range: Range<u64>,
+    settings: &Settings,
+    body: &mut impl Body,
+) -> Result<()> {
+    let mut missing = range.clone();
+    receive_once(client, key, pinned, &mut missing, body).await?;
     let (mut pause, until) = (FIRST_PAUSE, Instant::now() + settings.retry_time);
     for _ in 0..settings.retries {
-        let missing = range.start + to_u64(received.len())..range.end;
         if missing.is_empty() || Instant::now() + pause > until {
             break;
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
-        let more = fetch_once(&client, &key, pinned, missing).await?;
-        received = [received, more].concat().into();
+        receive_once(client, key, pinned, &mut missing, body).await?;
     }
-    match to_u64(received.len()).cmp(&length) {
-        Ordering::Equal => Ok(received),
-        Ordering::Less => Err(ends_early(received.len(), length).at_byte(range.start)),
-        Ordering::Greater => {
-            let what = format!("the store sent {} bytes instead of {length}", received.len());
-            Err(Error::corrupt(what).at_byte(range.start))
-        }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(ends_early(missing.start - range.start, range.end - range.start).at_byte(range.start)),
     }
 }
 
-/// The body that a store sends for a range, however long it is.
-async fn fetch_once(
+/// Requests a range, and removes from it what the store sends.
+async fn receive_once(
     client: &Arc<dyn ObjectStore>,
     key: &Key,
     pinned: &Pinned,
-    range: Range<u64>,
-) -> Result<Bytes> {
-    let answer = client.get_opts(key, pinned.options(range)).await.map_err(|error| failure(&error))?;
+    missing: &mut Range<u64>,
+    body: &mut impl Body,
+) -> Result<()> {
+    let answer = client.get_opts(key, pinned.options(missing.clone())).await;
+    let answer = answer.map_err(|error| failure(&error))?;
     pinned.check(&answer.meta)?;
-    let bytes = answer.bytes().await.map_err(|error| failure(&error))?;
-    Counters::add(&COUNTERS.fetched_bytes, to_u64(bytes.len()));
-    Ok(bytes)
+    let mut parts = answer.into_stream();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| failure(&error))?;
+        let length = to_u64(part.len());
+        if length > missing.end - missing.start {
+            return Err(Error::corrupt("the store sent more bytes than were asked for").at_byte(missing.end));
+        }
+        missing.start += length;
+        Counters::add(&COUNTERS.fetched_bytes, length);
+        body.push(part).await?;
+    }
+    Ok(())
 }
 
-fn ends_early(received: usize, length: u64) -> Error {
+fn ends_early(received: u64, length: u64) -> Error {
     Error::truncated(format!("the store sent {received} of {length} bytes"))
 }
 
@@ -190,9 +214,15 @@ impl Origin {
     }
 
     /// Fetches a range after waiting for its turn.
-    pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
+    pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
         let _turn = self.process.turns.next(turns_of(&range)).await;
-        fetch(self.client, self.key, &self.pinned, range, &self.settings).await
+        fetch(&self.client, &self.key, &self.pinned, range, &self.settings).await
+    }
+
+    /// Like [`Origin::fetch`], into `body`.
+    pub(crate) async fn receive(&self, range: Range<u64>, body: &mut impl Body) -> Result<()> {
+        let _turn = self.process.turns.next(turns_of(&range)).await;
+        receive(&self.client, &self.key, &self.pinned, range, &self.settings, body).await
     }
 }
 
@@ -232,7 +262,7 @@ pub(crate) async fn fetch_end(
                         bytes
                     }
                     // A body that ends early is not resumed, because the store resumes only ranges with a known begin.
-                    _ => fetch(client, key, &pinned, range.clone(), settings).await?,
+                    _ => fetch(&client, &key, &pinned, range.clone(), settings).await?,
                 };
                 return whole(pinned, range, bytes);
             }
@@ -246,7 +276,7 @@ pub(crate) async fn fetch_end(
     if range.is_empty() {
         return Ok((pinned, range, Bytes::new()));
     }
-    let bytes = fetch(client, key, &pinned, range.clone(), settings).await?;
+    let bytes = fetch(&client, &key, &pinned, range.clone(), settings).await?;
     whole(pinned, range, bytes)
 }
 
@@ -254,5 +284,5 @@ fn whole(pinned: Pinned, range: Range<u64>, bytes: Bytes) -> Result<(Pinned, Ran
     if to_u64(bytes.len()) == range.end - range.start && range.end == pinned.size {
         return Ok((pinned, range, bytes));
     }
-    Err(ends_early(bytes.len(), range.end - range.start))
+    Err(ends_early(to_u64(bytes.len()), range.end - range.start))
 }

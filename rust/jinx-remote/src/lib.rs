@@ -8,9 +8,11 @@
 
 mod access_pattern;
 mod aws_profile;
+mod body;
 mod cache;
 mod cache_size;
 mod chunk;
+mod chunk_file;
 mod client;
 mod download;
 mod failure;

@@ -257,7 +257,7 @@ impl Blocks for RemoteObject {
             return Ok(bytes);
         }
         let process = Process::here()?;
-        let expected = self.pattern.see(&range, self.pinned.size);
+        let expected = self.pattern.see(&range, self.pinned.size, self.target.settings.memory_bytes);
         let parts = match process.spans.find(self.id, &range) {
             Some(span) => vec![(span, range)],
             None if !is_one_piece(&range)

@@ -63,7 +63,7 @@ pub struct Settings {
     pub retries: usize,
     pub retry_time: Duration,
     pub stall_time: Duration,
-    /// The maximum number of bytes to keep in memory, in each process.
+    /// The maximum number of bytes to keep in memory, in each process, including maps of chunks in the cache.
     pub memory_bytes: u64,
     /// Where chunks are kept on disk.
     pub cache: CachePlace,

@@ -1,7 +1,9 @@
 //! Read-only memory maps.
 #![allow(unsafe_code)]
 
+use super::access::{ACCESS_VARIABLE, Access};
 use super::process_limits::max_maps;
+use bytes::Bytes;
 use memmap2::{Advice, Mmap, MmapOptions};
 use std::fs::File;
 use std::io;
@@ -21,6 +23,10 @@ struct CountedMap(Mmap);
 impl Map {
     /// Maps the first `length` bytes, which must not be zero or exceed the file.
     pub(crate) fn new(file: &File, length: usize) -> io::Result<Self> {
+        Self::with(MmapOptions::new().len(length), file)
+    }
+
+    fn with(options: &MmapOptions, file: &File) -> io::Result<Self> {
         // SAFETY: the map is private to `Map`, and is only handed out as `&[u8]` with its lifetime and as `Bytes` that
         // own the `Map`. The compiler cannot check that nobody changes the file meanwhile. Our own writers never write
         // into a published file or shrink it: they publish by rename, which does not touch this inode. Another program
@@ -31,7 +37,9 @@ impl Map {
         // input and output whatever they read. No unchecked conversion relies on an earlier check of bytes in the map.
         // If another program shrinks the file, an access past the end raises SIGBUS, which ends the process but exposes
         // no memory; `io="pread"` avoids this.
-        let map = unsafe { MmapOptions::new().len(length).map(file) }?;
+        // The same holds for the chunks of the cache of remote data: a directory that only its user may write to, files
+        // that are written under another name, renamed, and then only unlinked, which leaves their maps alone.
+        let map = unsafe { options.map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(Arc::new(CountedMap(map))))
     }
@@ -46,6 +54,23 @@ impl Map {
     pub(crate) fn are_many() -> bool {
         COUNT.load(Ordering::Relaxed) >= max_maps() / 2
     }
+}
+
+/// The first `length` bytes of a file, which must not be zero or exceed the file. All of it is mapped in one step: for
+/// bytes that will all be read, such as those of a checksum.
+///
+/// # Errors
+/// `OutOfMemory` if this library has half of the maps that a process may have, `Unsupported` if the environment asks for
+/// positioned reads, and the errors of the system: then read the file instead.
+pub fn mapped(file: &File, length: usize) -> io::Result<Bytes> {
+    let access = Access::Auto.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref());
+    if matches!(access, Ok(Access::Pread)) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    if Map::are_many() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    Map::with(MmapOptions::new().len(length).populate(), file).map(Bytes::from_owner)
 }
 
 impl AsRef<[u8]> for Map {

@@ -47,6 +47,7 @@ pub use fs_calls::{FileOps, RealOps};
 pub use kernel_advice::{expect_reads, expect_writes};
 pub use local_disk::is_remote as is_on_remote_disk;
 pub use local_file::Identity;
+pub use map::mapped;
 pub use pair_names::{PairIdentity, second_name, sidecar_path};
 pub use pair_writer::PairWriter;
 pub use publish_directory::DirectoryWriter;
