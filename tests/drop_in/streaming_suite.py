@@ -94,12 +94,15 @@ def our_reader_and_a_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _close_leaked_memory() -> None:
-    """Close the shared memory of dead datasets: Streaming leaves about a hundred descriptors of each open."""
+    """Close the descriptors of the test's shared memory: Streaming leaves about a hundred of each dataset open."""
     gc.collect()
-    alive = {memory._fd for memory in gc.get_objects() if isinstance(memory, SharedMemory)}
+    for memory in gc.get_objects():
+        if isinstance(memory, SharedMemory) and memory._fd >= 0:
+            os.close(memory._fd)
+            memory._fd = -1  # the map stays, and is not closed twice
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the descriptor of the listing
-            if entry.readlink().parent == Path("/dev/shm") and int(entry.name) not in alive:
+            if entry.readlink().parent == Path("/dev/shm"):
                 os.close(int(entry.name))
 
 
