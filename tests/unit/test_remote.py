@@ -54,6 +54,20 @@ def same(left: object, right: object) -> bool:
     return samples.plain(list(left)) == samples.plain(list(right))  # type: ignore[call-overload]
 
 
+def test_a_value_of_a_typed_column_keeps_no_thread_from_running(store, root):
+    """The server of this process answers only if other threads run while the value is fetched."""
+    vectors = np.arange(COUNT * 5_000, dtype=np.float32).reshape(COUNT, 5_000)
+    jinx.open(root / "large.jinx").with_columns({"vector": vectors}).save(root / "vectors.jinx")
+    view = jinx.open(store.url("vectors.jinx"), base=store.url("large.jinx"))
+    assert (view[COUNT // 2]["vector"] == vectors[COUNT // 2]).all()
+
+
+def test_a_path_for_shards_here_and_in_a_bucket(store, root):
+    joined = jinx.open(root / "large.jinx") + jinx.open(store.url("shards"))
+    assert joined.info().samples == COUNT + 50
+    assert joined.path.endswith(" shards in 2 places")
+
+
 @pytest.mark.parametrize("name", ["a/small.jinx", "large.jinx", "shards", "unlisted"])
 def test_a_dataset_in_a_bucket_is_the_same(store, root, name):
     local, remote = jinx.open(root / name), jinx.open(store.url(name))

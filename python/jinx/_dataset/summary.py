@@ -64,7 +64,12 @@ def path_of(dataset: Reader) -> str:
     import os
 
     directories = {os.path.dirname(path) for path in paths} or {""}  # noqa: PTH120 - str in, str out
-    where = directories.pop() if len(directories) == 1 else os.path.commonpath(list(directories))
+    if len(directories) == 1:
+        where = directories.pop()
+    elif len({path.partition("://")[0] if "://" in path else "" for path in directories}) > 1:
+        return f"{len(paths)} shards in {len(directories)} places"
+    else:
+        where = os.path.commonpath(list(directories))
     return f"{where or '.'} ({len(paths)} shards)"
 
 

@@ -59,6 +59,11 @@ impl ColumnRows {
         read(shard, &shown)
     }
 
+    /// Whether values are in memory, so that reading one waits for no disk and no store.
+    pub fn is_mapped(&self) -> bool {
+        self.with_shard(|shard, _| Ok(shard.main().is_mapped())).unwrap_or(false)
+    }
+
     /// The value of a column in a sample; `None` for a column that it does not have.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
 use jinx_core::row_events::Sink;
+use jinx_core::value::Value;
 use jinx_dataset::{ColumnRows, Rows};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -19,6 +20,12 @@ pub struct ColumnSample {
 impl ColumnSample {
     pub fn new(rows: Arc<ColumnRows>, i: u64) -> Self {
         Self { rows, i }
+    }
+
+    /// The stored value of a column; other threads run while it is fetched.
+    fn stored(&self, py: Python<'_>, name: &str) -> Result<Option<Value>> {
+        let read = || self.rows.value(name, self.i);
+        if self.rows.is_mapped() { read() } else { py.detach(read) }
     }
 }
 
@@ -39,7 +46,7 @@ impl StoredColumns for ColumnSample {
         decoders: &Decoders,
         _unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(value) = self.rows.value(name, self.i).into_py_result()? else { return Ok(None) };
+        let Some(value) = self.stored(py, name).into_py_result()? else { return Ok(None) };
         let mut builder = PyBuilder::new(py);
         value.emit(&mut builder).and_then(|()| builder.finish()).into_py_result().and_then(|value| {
             match decoders.get(py, name)? {
@@ -77,7 +84,7 @@ impl StoredColumns for ColumnSample {
         mut sink: &mut dyn Sink,
     ) -> Result<bool> {
         let is_stored = matches!(decoders.get(py, name), Ok(None));
-        let Some(value) = self.rows.value(name, self.i)?.filter(|_| is_stored) else { return Ok(false) };
+        let Some(value) = self.stored(py, name)?.filter(|_| is_stored) else { return Ok(false) };
         value.emit(&mut sink)?;
         Ok(true)
     }
