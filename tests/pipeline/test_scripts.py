@@ -70,7 +70,19 @@ def test_a_function_may_make_several_samples(data, tmp_path):
     jp.Dataset.load(data).process(twice).export(tmp_path / "view.jinx", workers=1, kind="view")
     view = rows_of(tmp_path / "view.jinx")
     assert [(sample["n"], sample["copy"]) for sample in view] == found
-    assert [sample["__dj__id__"] for sample in view[:3]] == ["0/0", "0/1", "1/0"]
+    assert set(view[0]) == {*rows_of(data)[0], "copy"}
+
+
+@pytest.mark.parametrize("ids", [{}, {"id": 7}, {"id": 7, "__dj__id__": "mine"}])
+def test_a_view_of_divided_samples_has_the_columns_of_the_samples(tmp_path, ids):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({**ids, "text": text} for text in ("abcdef", "xyz"))
+    split = jp.create("text_chunk_mapper", max_len=3, split_pattern=None)
+    for kind in ("jinx", "view"):
+        jp.Dataset.load(tmp_path / "in.jinx").process(split).export(tmp_path / f"{kind}.jinx", workers=1, kind=kind)
+    found = rows_of(tmp_path / "view.jinx")
+    assert found == [{**ids, "text": text} for text in ("abc", "def", "xyz")]
+    assert found == rows_of(tmp_path / "jinx.jinx")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "dataset", "view"])

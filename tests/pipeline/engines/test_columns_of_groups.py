@@ -137,3 +137,13 @@ def test_changes_that_python_calls_equal(exported, block_rows):
     order = {sample["n"]: list(sample) for sample in found}
     assert order[3] == ["n", "k", "text", "box", "mask"]
     assert order[4] == ["n", "k", "text", "mask", "box"]
+
+
+@pytest.mark.parametrize("ungroups", [False, True])
+def test_groups_without_statistics(exported, ungroups):
+    steps = [jp.create("text_length_filter", min_len=1), jp.create("key_value_grouper", group_by_keys=["k"])]
+    found, _ = exported([*steps, *(["naive_reverse_grouper"] if ungroups else [])], keep_stats=False)
+    assert found
+    assert not any("__dj__stats__" in sample for sample in found)
+    kept, _ = exported(steps, restart=True)
+    assert all("__dj__stats__" in sample for sample in kept)

@@ -12,6 +12,8 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline import ChangedError
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.plan.file_digest import head_digest
+from jinx_pipeline.plan.inputs import has_grown
 from jinx_pipeline.recipe.read import read_recipe
 from jinx_pipeline.run import Run
 from jinx_pipeline.runlog.ledger import Ledger
@@ -259,3 +261,25 @@ def test_killed_at_each_record_of_a_grown_run(tmp_path, name):
     done = flow.export(out, **OPTIONS)
     assert (done.rows_in, done.rows_out) == (180, fresh.rows_out)
     assert rows_of(out) == expected
+
+
+@pytest.mark.parametrize(("before", "line_end"), [("", ""), ("\n", ""), ('{"n": 0, "text": "w"}', "\n")])
+def test_lines_are_appended_to_a_file_without_lines_or_without_a_last_line_end(tmp_path, before, line_end):
+    data, flow = tmp_path / "in.jsonl", Dataset.load(tmp_path / "in.jsonl").process(jp.ops.TextLengthFilter(min_len=1))
+    data.write_text(before)
+    flow.export(tmp_path / "out", **OPTIONS)
+    numbers = [row["n"] for row in rows_of(tmp_path / "out")]
+    assert len(numbers) == before.count("n")
+    data.write_text(before + line_end)
+    write_lines(data, 1, 60, "a")
+    flow.export(tmp_path / "out", **OPTIONS)
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == [*numbers, *range(1, 60)]
+
+
+def test_a_last_line_that_goes_on_is_another_input(tmp_path):
+    data = tmp_path / "in.jsonl"
+    data.write_text("1")
+    old = {"format": "jsonl", "samples": 1, "bytes": 1, "sha256": head_digest(str(data), 1)}
+    for text, is_grown in (("1\n3\n", True), ("12\n3\n", False)):
+        data.write_text(text)
+        assert has_grown(old, {"format": "jsonl", "samples": 2}, str(data)) == is_grown

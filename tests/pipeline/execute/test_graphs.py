@@ -10,6 +10,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import RepairError
 from jinx_pipeline.model.receipt import BadRow, Receipt
+from jinx_pipeline.operators.api.gather import Gather
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.model import Export, StepPort
 from jinx_pipeline.runlog.ledger import Ledger
@@ -142,6 +143,37 @@ def test_a_filter_that_drops_nothing_of_a_block_comes_together_with_one_that_doe
     # A link is a word.
     assert numbers(out) == [n for n in range(60) if n % 5 + 1 + (n % 6 == 0) < 3]
     assert not any(kind == "bad_row" for kind, _ in run.events)
+
+
+@pytest.mark.parametrize("block_rows", [7, 25, 1000])
+@pytest.mark.parametrize("first", [[], ["sort"], ["sort", "splitter"]])
+def test_the_rows_that_operators_divided_come_in_row_order_for_any_blocks(data, tmp_path, first, block_rows):
+    made = {"sort": {"by": "-n"}, "splitter": {"max_len": 1000, "split_pattern": "(?=https)"}}
+    names = {"sort": "sort", "splitter": "text_chunk_mapper"}
+    steps = [step(jp.create(names[key], **made[key])) for key in first]
+    two = len(steps)
+    ports = [StepPort(two, "dropped"), StepPort(two + 1, "dropped")]
+    outputs = [(StepPort(two + 1),), tuple(ports), (StepPort(two + 1), *reversed(ports))]
+    what = recipe(data, [*steps, words(2), words(4)], outputs=outputs, block_rows=block_rows)
+    run = GraphRun(what, tmp_path / "work")
+    assert run.run()
+    kept, dropped, both = map(jinx.open, run.write(tmp_path / "out"))
+    expected = sorted([*kept.column("n"), *dropped.column("n")], reverse=bool(first))
+    assert list(both.column("n")) == expected
+    assert list(dropped.column("n")) == sorted(dropped.column("n"), reverse=bool(first))
+    counts = [len(text.split()) for text in dropped.column("text")]
+    assert 1 in counts
+    assert 3 in counts
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
+def test_dropped_rows_that_are_gathered_come_in_row_order(data, tmp_path, block_rows):
+    steps = [words(2), words(4), step(Gather(at_least=1), StepPort(0, "dropped"), StepPort(1, "dropped"), StepPort(1))]
+    what = recipe(data, steps, outputs=[(StepPort(1),), (StepPort(2),)], block_rows=block_rows)
+    run = GraphRun(what, tmp_path / "work")
+    assert run.run()
+    kept, dropped = map(numbers, run.write(tmp_path / "out"))
+    assert dropped == [n for n in range(60) if n not in kept]
 
 
 def test_sources_and_a_branch_of_them_together(data, tmp_path):

@@ -82,3 +82,11 @@ def test_rules_of_an_aggregator():
     assert jp.create("field_aggregator", columns={"all": "concat:x"})([{"x": [1]}, {"x": [2, 3]}]) == [
         {"all": [1, 2, 3]}
     ]
+
+
+def test_what_is_joined_of_a_group_without_values_is_missing():
+    aggregator = jp.create("field_aggregator", columns={"all": "concat:x"})
+    for samples in ([{"x": None}], [{"x": float("nan")}, {"x": None}]):
+        assert aggregator(samples) == [{"all": None}]
+    assert aggregator([{"x": None}, {"x": []}]) == [{"all": []}]
+    assert aggregator([{"x": ""}]) == [{"all": ""}]

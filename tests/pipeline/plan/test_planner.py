@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import jinx
@@ -116,6 +117,17 @@ def test_a_mixture_depends_on_the_seed_alone():
     assert first.tolist() == again.tolist() == sorted(first.tolist())
     assert [sum(first < 100), sum(first >= 100)] == [30, 90]
     assert mixture_order([SourceSpec("a"), SourceSpec("b")], [10, 20], 5) is None
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (3, 1)])
+@pytest.mark.parametrize("max_samples", [None, 5])
+def test_a_source_of_weight_0_does_not_change_what_others_give(weights, max_samples):
+    first, last = SourceSpec("a", weights[0]), SourceSpec("b", weights[1], max_samples)
+    without = mixture_order([first, last], [90, 31], 5)
+    expected = np.arange(121) if without is None else without
+    order = mixture_order([first, SourceSpec("zero", 0), last], [90, 57, 31], 5)
+    assert order is not None
+    assert np.where(order >= 90, order - 57, order).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.parquet", "in.tar"])

@@ -48,3 +48,15 @@ def test_the_time_of_workers_with_a_share_of_a_gpu_counts_for_gpus():
     on_gpu, on_cpu = totals(ledger, Recipe((), jp.Roles(), steps))
     assert on_gpu.details == ["2 min 0 s of GPUs", "3 hits"]
     assert on_cpu.details == ["3 hits"]
+
+
+def test_an_aggregator_counts_groups_and_their_samples(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "k": n % 4} for n in range(20))
+    counted = jp.create("field_aggregator", columns={"n": "count"})
+    grouper = jp.create("key_value_grouper", group_by_keys=["k"])
+    expected = {"grouped": [(20, 4), (4, 4)], "whole": [(20, 1)]}
+    for name, operators in {"grouped": [grouper, counted], "whole": [counted]}.items():
+        result = jp.Dataset.load(tmp_path / "in.jinx").process(operators).export(tmp_path / name, workers=1)
+        assert [(totals.rows_in, totals.rows_out) for totals in result.operators] == expected[name]
+        assert all(totals.seconds > 0 for totals in result.operators)

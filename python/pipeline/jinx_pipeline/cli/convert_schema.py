@@ -29,7 +29,8 @@ def convert_schema(source: str, out: str, schema: str, target: str, *, overwrite
     Data-Juicer), mmc4, wavcaps, msr_vtt, internvid, youku_mplug.
 
     Columns that a schema does not know pass through. If such a column has the name of a column of the new schema, the
-    command fails. It also fails on a sample that does not have the schema, and names the sample.
+    command fails. It also fails on a sample that does not have the schema, and names the sample. In alpaca,
+    query_response and sharegpt, "" as system means that there is no system message, so an empty one is not kept.
     """
     import jinx
     from jinx._outputs import refuse_input

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.graph import PlanGraph, PlanNode
-from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.source import BlockOrder, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.schedule.graph import Stream
@@ -78,9 +78,11 @@ class StreamTable:
         origin = self._origins.get(reads[0].node if reads else task.node)
         if origin is not None:
             return origin.source, replace(task, first=origin.first_rows[task.block] + task.first)
-        base = self.source(task.node) if self._graph[reads[0].node].has_base else Source()
+        has_base = self._graph[reads[0].node].has_base
+        base = self.source(task.node) if has_base else Source()
         parts = tuple(part for stream in reads for part in self._parts_of(stream, task.block))
-        return Source(base.base, parts, contents=base.contents, facts=base.facts), task
+        block = self._block_order(task) if has_base and self._graph[task.node].reads_in_order else None
+        return Source(base.base, parts, contents=base.contents, facts=base.facts, block=block), task
 
     def named(self, node: str, bad: BadRow) -> BadRow:
         """A row that was left out, with its source and its row number in this source."""
@@ -89,6 +91,14 @@ class StreamTable:
     def counts(self, node: str) -> bool:
         """Whether rows that a node leaves out count against the limit of the recipe."""
         return node not in self._other_rows
+
+    def _block_order(self, task: Task) -> BlockOrder:
+        """The order of the rows of the block that a task belongs to."""
+        origin_id = self._origin_of[task.node]
+        if self._graph[origin_id].kind == "source":
+            return BlockOrder()
+        origin = self._origins[origin_id]
+        return BlockOrder(origin.source, origin.first_rows[task.block], origin.blocks[task.block])
 
     def _parts_of(self, stream: Stream, block: int) -> list[str]:
         return [f"{self._parts}/{name}" for name in self._ledger.parts(stream.node, block, stream.port)]

@@ -38,7 +38,7 @@ class PlanNode:
             `gather`: streams with different blocks become one; `store`: a task writes the rows of a stream as the
             dataset that a join adds; `join`: tasks that put the parts of divided blocks together; `pack`: tasks that
             write an output.
-        reads: The streams that it reads block by block; their rows are concatenated.
+        reads: The streams that it reads block by block; their rows are concatenated, see also `reads_in_order`.
         after: Streams that must be complete before it begins.
         gathers: Of a `gather` or `store` node: the streams whose rows it puts together, which are in `after` too.
         ports: `out`, `dropped` and `failed` hold rows, `keys` the keys for a later `look`, `edits` what an operator
@@ -72,6 +72,11 @@ class PlanNode:
     has_base: bool = True
     output: int | None = None
     sources: int = 0
+
+    @property
+    def reads_in_order(self) -> bool:
+        """Whether rows of a base are read in the order of the block, because operators divided them."""
+        return len(self.reads) > 1 and any(stream.port != "out" for stream in self.reads)
 
 
 @dataclass(frozen=True)

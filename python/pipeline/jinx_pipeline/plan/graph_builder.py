@@ -156,9 +156,12 @@ class _Builder:
         streams = [self._stream_of(port) for port in inputs]
         if len(streams) == 1:
             return (streams[0],)
-        if len({self._domains[stream.node] for stream in streams}) > 1:
+        if not self._have_same_blocks(streams):
             return (self._gathered(streams, None),)
         return self._in_parts(streams)
+
+    def _have_same_blocks(self, streams: Sequence[Stream]) -> bool:
+        return len({self._domains[stream.node] for stream in streams}) == 1
 
     def _stream_of(self, port: StepPort) -> Stream:
         port = _plain(port)
@@ -186,6 +189,9 @@ class _Builder:
         operator = None if step is None else self._operators[step]
         counted = streams[-1:] if isinstance(operator, Gather) and operator.counts_last else []
         gathers = self._in_parts(streams[: len(streams) - len(counted)])
+        is_divided = len(streams) - len(counted) > 1 and any(stream.port != "out" for stream in gathers)
+        if is_divided and getattr(operator, "weights", None) is None and self._have_same_blocks(gathers):
+            gathers = (Stream(self._closed(_Chain(gathers)).id),)  # puts the rows of each block in order
         facts = [_ids(gathers), _ids(counted), None if operator is None else operator.digest]
         facts += [self._recipe.options.seed, self._recipe.options.block_rows]
         node = PlanNode(
@@ -368,6 +374,7 @@ class _Builder:
             if node.output is None
             else [node.output, _plain_export(recipe, recipe.all_outputs[node.output].export)],
             *([] if not node.after else [_ids(node.after)]),
+            *(["in order"] if node.reads_in_order else []),
             *([] if node.has_base == self._has_base[node.reads[0].node] else [node.has_base]),
         ]
 

@@ -388,7 +388,8 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
     if old["format"] == "jsonl":
         with Path(path).open("rb") as file:
             file.seek(max(old["bytes"] - 1, 0))
-            ends_a_line = file.read(1) == b"\n"
+            # The last line may have had no line end, which was then appended.
+            ends_a_line = not old["bytes"] or b"\n" in file.read(2)
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     if old["format"] == "converted":
         return False  # it is not known which of the samples are old

@@ -44,7 +44,8 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
     """The rows to read, numbered over all sources in order; None means all rows in order.
 
     With weights, the mixture is as large as possible: the source that is too small for its share limits it;
-    `max_samples` counts as the size of a source. The seed chooses the samples, which keep their order.
+    `max_samples` counts as the size of a source. The seed chooses the samples, which keep their order. A source with
+    weight 0 is left out, as if it were not there.
 
     Raises:
         ValueError: No source has a weight, or a source with a weight has no samples.
@@ -55,27 +56,27 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
     ]
     if sources and not any(source.weight for source in sources):
         raise ValueError("no source has a weight above 0")
-    counts = list(available)
-    if len({source.weight for source in sources}) > 1:
-        for source, count in zip(sources, available, strict=True):
-            if source.weight > 0 and not count:
+    shares = [(source, count) for source, count in zip(sources, available, strict=True) if source.weight > 0]
+    counts = [count if source.weight > 0 else 0 for source, count in zip(sources, available, strict=True)]
+    if len({source.weight for source, _ in shares}) > 1:
+        for source, count in shares:
+            if not count:
                 raise ValueError(
                     f"{source.path} has weight {source.weight:g} and no samples, so the mixture would have none; "
                     "remove it, or give it weight 0"
                 )
         total = sum(source.weight for source in sources)
-        whole = min(
-            count * total / source.weight for source, count in zip(sources, available, strict=True) if source.weight > 0
-        )
+        whole = min(count * total / source.weight for source, count in shares)
         counts = [
-            min(round(whole * source.weight / total), count) for source, count in zip(sources, available, strict=True)
+            min(round(whole * source.weight / total), count) for source, count in zip(sources, counts, strict=True)
         ]
     if counts == list(rows):
         return None
     generator = np.random.default_rng(seed)
     chosen: list[npt.NDArray[np.int64]] = []
     first = 0
-    for count, source_rows in zip(counts, rows, strict=True):
-        chosen.append(first + np.sort(generator.choice(source_rows, size=count, replace=False)).astype(np.int64))
+    for source, count, source_rows in zip(sources, counts, rows, strict=True):
+        if source.weight > 0:
+            chosen.append(first + np.sort(generator.choice(source_rows, size=count, replace=False)).astype(np.int64))
         first += source_rows
     return np.concatenate(chosen) if chosen else None

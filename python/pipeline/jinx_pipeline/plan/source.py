@@ -1,7 +1,7 @@
 """The rows that a stage reads, in a form small enough to send with every task."""
 
 from collections import OrderedDict
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -32,6 +32,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockOrder:
+    """The order of the rows of a block before operators divided them into several streams.
+
+    Attributes:
+        source: The source of the block; None if its rows are in the order of the base.
+        first: Its first row there.
+        rows: Its number of rows.
+    """
+
+    source: "Source | None" = None
+    first: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Rows of a dataset or of parts, or groups of these rows.
 
@@ -44,6 +59,7 @@ class Source:
         contents: The `content_digest` of each path of the base, which a worker checks when it opens the base.
         facts: A file with the combined facts of the footers of the base, so that only the shards that are read are
             opened.
+        block: The order in which the rows of the parts are read, instead of one part after another; needs a base.
     """
 
     base: tuple[str, ...] = ()
@@ -53,6 +69,7 @@ class Source:
     bounds: str | None = None
     contents: tuple[str, ...] = ()
     facts: str | None = None
+    block: BlockOrder | None = None
 
     @property
     def has_parts(self) -> bool:
@@ -163,6 +180,8 @@ class OpenSource:
 
     def positions(self, first: int, rows: int) -> "Positions":
         """The positions of some rows in the base, or in all parts concatenated."""
+        if self._block_order is not None:
+            return self._block_order[first : first + rows]
         if self._order is None:
             return np.arange(first, first + rows, dtype=np.int64)
         return np.array(self._order[first : first + rows], dtype=np.int64)
@@ -205,6 +224,20 @@ class OpenSource:
             return [str(row) for row in rows]
         return [self._ids[index] or str(row) for index, row in zip(self.local(positions).tolist(), rows, strict=True)]
 
+    @cached_property
+    def _block_order(self) -> "Positions | None":
+        """The positions in the order of the block; rows made from the same row keep their order."""
+        block = self.source.block
+        if block is None or self._rows is None:
+            return None
+        if block.source is None:
+            return np.argsort(self._rows, kind="stable")
+        before = OpenSource(block.source, self._base).slice(block.first, block.rows)
+        ids = before.ids(before.positions(block.first, block.rows))
+        places = {sample_id: place for place, sample_id in reversed(list(enumerate(ids)))}
+        own = self.ids(np.arange(len(self._rows), dtype=np.int64))
+        return np.argsort([_place_of(sample_id, places) for sample_id in own], kind="stable")
+
     @property
     def origin(self) -> "jinx.Dataset":
         """The dataset to whose rows the positions in `origin_rows` refer: the base, or `dataset` without a base."""
@@ -241,6 +274,13 @@ class OpenSource:
             return []
         of_base = set(self.base.column_names)
         return [frozenset(_changed_columns(part)) | of_base.difference(part.column_names) for part in self.parts]
+
+
+def _place_of(sample_id: str, places: Mapping[str, int]) -> int:
+    """The place of the sample itself, or of the one from which splitters made it."""
+    while sample_id not in places and "/" in sample_id:
+        sample_id = sample_id.rpartition("/")[0]
+    return places[sample_id]
 
 
 def _changed_columns(part: "jinx.Dataset") -> list[str]:

@@ -15,7 +15,7 @@ from jinx._dataset.added_columns import with_lengths_text
 from jinx._saved_views.meta import COUNTED, kept_meta
 from jinx._saved_views.save import write_rows_of
 from jinx.errors import MismatchError
-from jinx_pipeline.operators.api.sample_source import ID, ROW, STATS, without_private
+from jinx_pipeline.operators.api.sample_source import ROW, STATS, without_private
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.publish.typed_vectors import with_typed_vectors
@@ -82,8 +82,6 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         shown = [name for name in own if name not in of_base and _is_shown(source, name)]
         view = view.drop_columns([name for name in own if name not in shown])
         view = view.with_columns({name: partial(_value, name) for name in shown})
-    if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
-        view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
     if export.typed_stats and STATS in view.column_names:
         view = _with_typed_stats(view, [path for path in writer.get("indexed", ()) if path.startswith(f"{STATS}.")])
     # The `meta` of the inputs is kept. Which values the lengths were counted from is taken from the plan, not from the

@@ -219,7 +219,8 @@ class Options:
         threads: Threads with which a worker reads and computes.
         batch_rows: Rows that operators see at once; None: what the operators request, or fewer if memory is short and
             no result depends on it.
-        block_rows: Rows of a block; None: chosen by size.
+        block_rows: Rows of a block; None: chosen by size. Where branches of a graph come together, it also determines
+            the order of the rows.
         max_bad_rows: The exit code is 1 if something failed on more rows than this.
         stop_after_bad: The run stops if something failed on more rows than this.
         trace: How many examples of changed and dropped rows to keep for each operator.

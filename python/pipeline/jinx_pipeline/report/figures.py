@@ -2,10 +2,12 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.runlog.ledger import Ledger
+
+_GROUPS: Final = frozenset({"grouper", "aggregator"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,13 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         {"rows_in": 0, "rows_out": 0, "bad_rows": 0, "seconds": 0.0, "cpu_seconds": 0.0, "peak_bytes": 0}
         for _ in recipe.steps
     ]
+    # Decisions count the rows of the operators that made them, except that an aggregator may read a grouper's groups.
+    counted = {decided.place for decided in ledger.decisions() if recipe.steps[decided.place].operator.kind in _GROUPS}
     for receipt in ledger.receipts():
         for figures in receipt.figures:
             operator_sums = sums[figures.number]
-            for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
+            rows = () if figures.number in counted else ("rows_in", "rows_out")
+            for name in (*rows, "seconds", "cpu_seconds"):
                 operator_sums[name] += getattr(figures, name)
             operator_sums["peak_bytes"] = max(operator_sums["peak_bytes"], figures.peak_bytes)
             if figures.counts:

@@ -38,6 +38,8 @@ CONVERTERS: dict[str, Converter] = {
 def convert_dialog(sample: Mapping[str, Any], source: Layout, target: Layout) -> dict[str, Any]:
     """A sample in another layout.
 
+    In alpaca, query_response and sharegpt, `""` as system means none: an empty system message is not kept.
+
     Args:
         sample: A dialog.
         source: Its layout. `"messages"`: `messages` of `role` and `content`, as chat templates take them; `"llava"`:

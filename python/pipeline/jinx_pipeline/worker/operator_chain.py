@@ -120,7 +120,7 @@ class Chain:
         ctx.begins = self._begin_rows
         self._totals = [_Totals() for _ in stage.operators]
         self._merged = MergedColumns(stage)
-        self._group_counts: Counter[str] = Counter()
+        self._group_totals = _Totals()
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
         self.port_batches: dict[str, list[Batch]] = {port: [] for port in stage.ports}
@@ -268,12 +268,22 @@ class Chain:
         if os.getpid() != self._pid:
             os._exit(0)
 
-    def of_group(self, operator: Operator, group: Batch, call: Callable[[Batch], Any]) -> Any:
-        """Call a function with a group, for the operator that makes samples from groups; returns its result."""
+    def of_group(
+        self, operator: Operator, group: Batch, call: Callable[[Batch], list[dict[str, Any]]]
+    ) -> list[dict[str, Any]]:
+        """Call a function with a group, for the operator that makes samples from groups; returns the samples."""
+        totals = self._group_totals
+        started, cpu_started = time.perf_counter(), time.process_time()
         try:
-            return self.call_with_waits(operator.name, group, call)
+            made = self.call_with_waits(operator.name, group, call)
+            totals.rows_out += len(made)
         finally:
-            self._take_counts(self._group_counts)
+            self._take_counts(totals.counts)
+            totals.rows_in += 1
+            totals.seconds += time.perf_counter() - started
+            totals.cpu_seconds += time.process_time() - cpu_started
+            totals.peak_bytes = max(totals.peak_bytes, resident_bytes())
+        return made
 
     def _take_counts(self, counts: Counter[str]) -> None:
         """Add the counts of an operator."""
@@ -287,11 +297,9 @@ class Chain:
     def figures(self) -> list[OperatorFigures]:
         """The figures of each operator."""
         stage = self._stage
-        of_group: list[OperatorFigures] = []
-        if stage.group is not None and self._group_counts:
-            counts = dict(self._group_counts)
-            of_group.append(OperatorFigures(stage.group.name, stage.group_number, 0, 0, 0.0, 0.0, 0, counts))
-        return of_group + [
+        measured = zip(stage.operators, stage.numbers, self._totals, strict=True)
+        of_group = [] if stage.group is None else [(stage.group, stage.group_number, self._group_totals)]
+        return [
             OperatorFigures(
                 operator.name,
                 number,
@@ -302,7 +310,7 @@ class Chain:
                 totals.peak_bytes,
                 dict(totals.counts),
             )
-            for operator, number, totals in zip(stage.operators, stage.numbers, self._totals, strict=True)
+            for operator, number, totals in (*of_group, *measured)
         ]
 
     def _run_operator(self, place: int, batch: Batch) -> Iterator[Batch]:

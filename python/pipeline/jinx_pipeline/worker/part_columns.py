@@ -34,7 +34,11 @@ class PartColumns:
 
     def samples(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """The columns of samples that are not rows of the dataset."""
-        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats), keeps_ranges=True)
+        samples = batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats), keeps_ranges=True)
+        if not self._stage.keep_stats:
+            for sample in samples:
+                sample.pop(STATS, None)  # of the samples of a group
+        return samples
 
     def of(self, batch: Batch) -> dict[str, list[Any]]:
         """The values of dataset rows that differ from the base; see `own_values`."""

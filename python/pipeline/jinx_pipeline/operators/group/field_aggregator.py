@@ -21,7 +21,8 @@ class FieldAggregator(Aggregator):
         # [{"n": 2, "total": 3, "all": "a\nb"}]
 
     Missing values are left out, and NaN is a missing value, as for sorts and joins; without values, the sum is 0, and
-    the mean, minimum, maximum and first value are None. `concat` joins strings with `separator`, and lists to one list.
+    the mean, minimum, maximum, first and joined value are None. `concat` joins strings with `separator`, and lists to
+    one list.
 
     Attributes:
         columns: For each new column `"count"`, or an aggregation of a column or path: `"sum:PATH"`, `"mean:PATH"`,
@@ -29,7 +30,7 @@ class FieldAggregator(Aggregator):
         separator: Joins strings.
     """
 
-    version = 2
+    version = 3
     columns: Annotated[dict[str, str], NotEmpty()]
     separator: str = "\n"
 
@@ -63,7 +64,9 @@ class FieldAggregator(Aggregator):
         return sample
 
     def _joined(self, values: list[Any]) -> Any:
-        if values and all(isinstance(value, list) for value in values):
+        if not values:
+            return None  # nothing says whether it would be a string or a list
+        if all(isinstance(value, list) for value in values):
             return [element for value in values for element in value]
         return self.separator.join(values)
 
