@@ -356,6 +356,11 @@ class Conversion:
         """Convert dicts; formats other than JINX are converted from a JINX file next to the output."""
         if self.settings.core["where"] is not None:
             raise ValueError("where is for files, tables and datasets; of dicts, give only those that are wanted")
+        if self.settings.core["rejects"] is not None:
+            raise ValueError(
+                "on_error='skip' is for files, tables and datasets; of dicts, give only those that can be stored, or "
+                "write them with jinx.Writer and catch the errors of write"
+            )
         if self.settings.target == "jinx":
             return self._write(samples)
         return self._by_way_of_jinx(lambda first: first._write(samples))
