@@ -63,6 +63,8 @@ impl Pair {
     }
 }
 
+type Change = dyn Fn(&mut Vec<u8>);
+
 fn footer_at(bytes: &[u8]) -> usize {
     bytes.windows(12).position(|part| part == b"\n{\"index.npy").unwrap() + 1
 }
@@ -149,7 +151,7 @@ fn a_damaged_line_costs_that_sample_only() {
 #[test]
 fn lines_are_compared_with_their_checksums_wherever_the_footer_is() {
     let at_13 = |bytes: &[u8]| bytes.windows(7).position(|part| part == b"\"id\":13").unwrap();
-    let changes: [&dyn Fn(&mut Vec<u8>); 4] = [
+    let changes: [&Change; 4] = [
         // The footer moves by one byte.
         &|bytes| {
             bytes.remove(at_13(bytes) + 5);
