@@ -148,9 +148,12 @@ fn a_damaged_line_costs_that_sample_only() {
     assert_eq!(rows[13], pair.rows[14]);
 }
 
+fn at_13(bytes: &[u8]) -> usize {
+    bytes.windows(7).position(|part| part == b"\"id\":13").unwrap()
+}
+
 #[test]
 fn lines_are_compared_with_their_checksums_wherever_the_footer_is() {
-    let at_13 = |bytes: &[u8]| bytes.windows(7).position(|part| part == b"\"id\":13").unwrap();
     let changes: [&Change; 4] = [
         // The footer moves by one byte.
         &|bytes| {
