@@ -533,7 +533,10 @@ def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) ->
     """Like `verify`, for an MDS directory."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
-    """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""
+    """Rebuilds a pair; returns {"samples", "kept", "unchecked", "lost", "damage": [str], "out"}.
+
+    Each of "lost" is {"line", "bytes", "reason"}.
+    """
 
 def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
     """JSON lines of the samples start..stop of the view, for `jinx head` and `jinx cat`."""

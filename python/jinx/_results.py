@@ -171,6 +171,7 @@ class RepairResult(Result):
     Attributes:
         samples: Samples in the file, damaged ones included.
         kept: Samples that are intact.
+        unchecked: Kept samples that could not be compared with a checksum, because the file has none that can be read.
         lost: One entry for each loss: `line`, `bytes` and `reason`.
         damage: Other damage of the file.
         out: The new file; None for a dry run.
@@ -178,6 +179,7 @@ class RepairResult(Result):
 
     samples: int
     kept: int
+    unchecked: int
     lost: list[dict[str, Any]]
     damage: list[str]
     out: str | None

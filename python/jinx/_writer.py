@@ -72,7 +72,8 @@ def _refuse_other_names(value: Any) -> None:
 class Writer:
     """Writes a dataset, which appears under its name when it is complete.
 
-    Use it as a context manager. If the block raises, no file is left and an existing dataset does not change.
+    Use it as a context manager. If the block raises, no file is left and an existing dataset does not change. A writer
+    belongs to the process that opened it: in a forked process, `write`, `copy` and `close` raise an error.
 
         with jinx.Writer("out.jinx") as writer:
             writer.write({"id": "a", "image": data, "messages": [...]})
@@ -139,6 +140,7 @@ class Writer:
         codec, level = parse_compression(compression)
         self._done: WriteResult | None = None
         self._aborted = False
+        self._process = os.getpid()
         self._path = os.fsdecode(path)
         if not self._path:
             raise ValueError("a dataset cannot be written to an empty path")
@@ -265,8 +267,13 @@ class Writer:
         return self._done
 
     def abort(self) -> None:
-        """Discard what was written; an existing dataset does not change. After `close` this does nothing."""
+        """Discard what was written; an existing dataset does not change. After `close` this does nothing.
+
+        In a forked process this does nothing either: the files are those of the process that opened the writer.
+        """
         self._aborted = self._done is None
+        if self._process != os.getpid():
+            return
         self._core.abort()
         if self._remote is not None:
             self._remote.discard()

@@ -301,9 +301,16 @@ def test_repair(cli, path, tmp_path):
 
 
 def test_names_that_were_not_indexed_are_said(cli, lines, tmp_path):
-    done = cli("convert", lines, tmp_path / "c.jinx", "--indexed", "nope")
-    assert "'nope' was not indexed" in done.err
+    (tmp_path / "dicts.jsonl").write_text('{"d": {"n": 1}}\n', "utf-8")
+    done = cli("convert", tmp_path / "dicts.jsonl", tmp_path / "c.jinx", "--indexed", "d,d.n,d.x")
+    assert "'d' was not indexed" in done.err
+    assert "'d.x' was not indexed" in done.err
+    assert "'d.n' was not indexed" not in done.err
     assert done.code == 0
+    refused = cli("convert", lines, tmp_path / "n.jinx", "--indexed", "nope")
+    assert "there is no column 'nope'" in refused.err
+    assert refused.code == 2
+    assert not (tmp_path / "n.jinx").exists()
 
 
 def test_clean(cli, tmp_path):

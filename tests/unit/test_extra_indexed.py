@@ -49,3 +49,25 @@ def test_only_those_of_shown_columns(source, tmp_path):
     assert extra(tmp_path / "out.jinx") == EXTRA[:1]
     jinx.convert(source, tmp_path / "chosen.jinx", indexed=["source"])
     assert extra(tmp_path / "chosen.jinx") == EXTRA[1:]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "msgpack", "jinx"])
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"indexed": ["nope"]}, "nope"),
+        ({"indexed": ["nope.x", "a"]}, "nope.x"),
+        ({"indexed": ["a"], "rename": {"a": "z"}}, "a"),
+        ({"indexed": ["a"], "drop": ["a"]}, "a"),
+    ],
+)
+def test_a_column_that_no_sample_has_is_refused(tmp_path, form, options, name):
+    lines, rows, out = tmp_path / "rows.jsonl", tmp_path / f"rows.{form}", tmp_path / "out.jinx"
+    lines.write_text('{"n": 1}\n{"a": null, "n": {"x": 2}}\n', "utf-8")
+    jinx.convert(lines, rows, overwrite=True)
+    with pytest.raises(jinx.InvalidError, match=f"there is no column '{name}'; (did you mean|the file has) "):
+        jinx.convert(rows, out, **options)
+    assert not out.exists()
+    for known in (["a"], ["n.x", "n"], []):
+        jinx.convert(rows, out, indexed=known, overwrite=True)
+    jinx.convert(rows, out, limit=0, indexed=["n.y"], overwrite=True)

@@ -59,3 +59,10 @@ def test_a_sample_that_the_footer_has_no_room_for_is_skipped(tmp_path):
     listed = [json.loads(line) for line in (tmp_path / "out.jinx.rejected.jsonl").read_text("utf-8").splitlines()]
     assert [entry["line"] for entry in listed] == [2, 4]
     assert all("the footer" in entry["reason"] for entry in listed)
+
+
+@pytest.mark.parametrize("name", ["out.jinx", "out.parquet"])
+def test_samples_that_are_given_as_dicts_are_not_skipped(tmp_path, name):
+    with pytest.raises(ValueError, match="on_error='skip' is for files, tables and datasets"):
+        jinx.convert([{"a": 1}, {"a": {1}}], tmp_path / name, on_error="skip")
+    assert list(tmp_path.iterdir()) == []

@@ -107,6 +107,36 @@ def test_a_converted_view_does_not_replace_what_it_shows(tmp_path):
     assert (len(jinx.open(tmp_path / "a.jinx")), len(jinx.open(tmp_path / "view.jinx"))) == (5, 2)
 
 
+def write_lines(path):
+    path.write_text("".join(json.dumps({"id": i}) + "\n" for i in range(5)), "utf-8")
+
+
+def write_mds(path):
+    write(path.with_suffix(".jinx"))
+    jinx.convert(path.with_suffix(".jinx"), path, output_format="mds")
+
+
+SOURCES = {"a.jinx": write, "shards": write, "a.jsonl": write_lines, "mds": write_mds}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_converted_dataset_object_does_not_replace_what_it_shows(tmp_path, name):
+    path = tmp_path / name
+    SOURCES[name](path)
+    options = {"output_format": "mds"} if name == "mds" else {}
+    dataset = jinx.open(path)
+    dataset.select([1, 0]).save(tmp_path / "view.jinx")
+    for shown in (dataset, dataset[:2], dataset.filter("id < 2"), jinx.open(tmp_path / "view.jinx")):
+        with pytest.raises(ValueError, match="is also an input"):
+            jinx.convert(shown, path, overwrite=True, **options)
+    with pytest.raises(ValueError, match=r"is also an input|holds the input"):
+        jinx.convert(dataset, tmp_path, overwrite=True)
+    with pytest.raises(ValueError, match="is also an input"):
+        jinx.convert(dataset, tmp_path / "out.jsonl", on_error="skip", rejects=path)
+    assert jinx.open(tmp_path / "view.jinx")["id"].tolist() == [1, 0]
+    assert jinx.convert(path, path, overwrite=True, limit=3, **options).samples == 3
+
+
 def test_a_link_to_an_input_directory_is_that_directory(tmp_path):
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / "a.jinx")

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import jinx
+from jinx._cli.program import run
 
 DYING = """
 import os, signal, sys, jinx
@@ -70,3 +71,29 @@ def test_a_repaired_shard_is_no_other_shard_of_its_directory(tmp_path):
     assert jinx.repair(folder / "shard-00001.jinx", dry_run=True).kept == 1
     jinx.repair(folder / "shard-00001.jinx", tmp_path / "shard-00001.jinx")
     assert jinx.open(folder)["n"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("lost_bytes", [0, 1, 2])
+def test_a_changed_number_is_lost_although_the_footer_moved(tmp_path, lost_bytes):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"n": i, "price": 12345 + i} for i in range(10))
+    whole = (tmp_path / "a.jinx").read_bytes()
+    number = {0: b"12349", 1: b"1248", 2: b"128"}[lost_bytes]
+    (tmp_path / "a.jinx").write_bytes(whole.replace(b"12348", number, 1)[: -2 if lost_bytes == 0 else None])
+    done = jinx.repair(tmp_path / "a.jinx")
+    assert (done.samples, done.kept, done.unchecked) == (10, 9, 0)
+    assert [(loss["line"], loss["reason"]) for loss in done.lost] == [(3, "the line's checksum does not match")]
+    assert jinx.open(done.out)["n"].tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_the_command_says_how_many_samples_had_no_checksum(tmp_path, capsys):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"n": i} for i in range(10))
+    assert run(["repair", str(tmp_path / "a.jinx"), "--dry-run"]) == 0
+    assert "10 samples would be kept, 0 lost" in capsys.readouterr().out
+    lines = (tmp_path / "a.jinx").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a.jinx").write_bytes(b"".join(lines[:10]))
+    assert run(["repair", str(tmp_path / "a.jinx")]) == 0
+    says = "10 samples kept (10 of them could not be compared with a checksum), 0 lost"
+    assert says in capsys.readouterr().out
+    assert jinx.repair(tmp_path / "a.jinx", dry_run=True).unchecked == 10

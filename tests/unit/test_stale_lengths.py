@@ -126,6 +126,19 @@ def test_lengths_of_replaced_texts_are_refused(folder, tmp_path, keep, kind):
             PackedDataLoader(changed, jinx.pack(ones, LENGTH), **given)
 
 
+@pytest.mark.parametrize("keep", [in_memory, saved])
+@kinds
+def test_a_plan_of_replaced_texts_is_refused_for_an_encoder_of_the_user(folder, tmp_path, keep, kind):
+    dataset = jinx.open(folder / f"{kind}.jinx")
+    plan = jinx.pack(dataset, LENGTH)
+    changed = keep(dataset.with_columns({"messages": OTHER}), tmp_path)
+    same = keep(dataset.with_columns({"id": ["x"] * COUNT}), tmp_path)
+    for loader in (PackedDataLoader, PackedDataset):
+        with pytest.raises(MismatchError, match=STALE):
+            loader(changed, plan, encode=lambda sample: {"input_ids": [1]})
+        assert loader(same, plan, encode=lambda sample: {"input_ids": [1]})
+
+
 @kept
 @kinds
 def test_lengths_stay_under_other_columns(folder, tmp_path, keep, kind):

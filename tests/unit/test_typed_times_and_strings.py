@@ -198,6 +198,22 @@ def test_codes_of_more_strings_than_a_byte_tells_apart(base, tmp_path):
     assert view.filter("name == 'name 199'").column("name") == ["name 199"] * 2
 
 
+def test_a_dictionary_without_rows(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    with jinx.Writer(tmp_path / "none.jinx"):
+        pass
+    none = jinx.open(tmp_path / "none.jinx")
+    for values in (
+        pa.array([], pa.string()).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array(["a"])),
+    ):
+        added = none.with_columns({"x": values})
+        assert list(added.column("x")) == []
+        assert list(added.schema) == ["x"]
+        added.save(tmp_path / "view.jinx", overwrite=True)
+        assert list(jinx.open(tmp_path / "view.jinx").column("x")) == []
+
+
 def test_a_dictionary_of_numbers_is_numbers(base, tmp_path):
     pa = pytest.importorskip("pyarrow")
     values = pa.array([1.5, None, 1.5] * 4).dictionary_encode()

@@ -179,4 +179,25 @@ def test_a_base_that_is_gone_is_one_line(view, base, capsys):
         assert run([command[0], str(view), *command[1:]]) == 1
         error = capsys.readouterr().err
         assert error.count("\n") == 1
-        assert f"jinx rebase {view} NEW" in error
+        assert f"jinx rebase {view} NEW\n" in error
+
+
+@pytest.mark.parametrize(
+    ("count", "says"),
+    [
+        (2, "base=[NEW1, NEW2]) or run: jinx rebase {} NEW1 NEW2, the paths of all 2 datasets"),
+        (5, "base=[NEW1, ..., NEW5]) or run: jinx rebase {} NEW1 ... NEW5, the paths of all 5 datasets"),
+    ],
+)
+def test_a_missing_base_of_several_is_named_with_all_paths(tmp_path, count, says):
+    paths = [tmp_path / f"{i}.jinx" for i in range(count)]
+    for path in paths:
+        with jinx.Writer(path) as writer:
+            writer.write({"n": 1})
+    jinx.concat([jinx.open(path) for path in paths]).save(tmp_path / "view.jinx")
+    paths[1].rename(tmp_path / "moved.jinx")
+    with pytest.raises(jinx.MismatchError) as missing:
+        jinx.open(tmp_path / "view.jinx")
+    assert says.format(tmp_path / "view.jinx") in str(missing.value)
+    paths[1] = tmp_path / "moved.jinx"
+    assert len(jinx.open(tmp_path / "view.jinx", base=paths)) == count

@@ -94,13 +94,7 @@ def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
             difference.
     """
     entries = [entry for dataset in datasets for entry in counted(dataset) if entry.settings is not None]
-    for entry in entries:
-        replaced = _names(entry, "replaced")
-        if replaced:
-            raise MismatchError(
-                f"the lengths in {entry.file} were counted before {' and '.join(map(repr, replaced))} got other "
-                "values; run jinx annotate again"
-            )
+    _require_current(entries)
     for entry in entries[1:]:
         first, other = entries[0].settings or {}, entry.settings or {}
         differences = [
@@ -112,6 +106,25 @@ def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
             raise MismatchError(
                 f"the lengths {files} were counted in different ways: {'; '.join(differences)}; run jinx annotate "
                 "again with the same options for both"
+            )
+
+
+def require_current_values(dataset: Reader) -> None:
+    """Refuse lengths of columns that were replaced since they were counted.
+
+    Raises:
+        MismatchError: A column has other values now; the message names the file and the column.
+    """
+    _require_current(counted(dataset))
+
+
+def _require_current(entries: Iterable[Counted]) -> None:
+    for entry in entries:
+        replaced = _names(entry, "replaced")
+        if replaced:
+            raise MismatchError(
+                f"the lengths in {entry.file} were counted before {' and '.join(map(repr, replaced))} got other "
+                "values; run jinx annotate again"
             )
 
 

@@ -60,7 +60,8 @@ def repair(path: str, out: str | None, dry_run: bool, as_json: bool) -> None:
         print_json(done.to_dict())
         return
     verb = "would be kept" if dry_run else "kept"
-    click.echo(f"{done.out or path}: {done.kept:,} samples {verb}, {len(done.lost):,} lost")
+    unchecked = f" ({done.unchecked:,} of them could not be compared with a checksum)" if done.unchecked else ""
+    click.echo(f"{done.out or path}: {done.kept:,} samples {verb}{unchecked}, {len(done.lost):,} lost")
     for loss in done.lost:
         click.echo(f"  lost: {_loss(loss)}")
 

@@ -59,7 +59,8 @@ def convert(
             `__arrow_c_stream__`, or an iterable of dicts. A directory whose files are named after splits, and a
             `DatasetDict`, become one dataset for each split.
         out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards. JINX may
-            go to a URL such as `"s3://bucket/out.jinx"`; it is written on this machine first.
+            go to a URL such as `"s3://bucket/out.jinx"`; it is written on this machine first. With `overwrite`, a path
+            may be converted to itself, but a view or an open dataset never replaces the files that it shows.
         progress: Called about ten times a second with samples, bytes read, and total bytes (None if unknown).
         **options: Any of the options below.
 
@@ -265,6 +266,10 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
+            files = [path for root in source._root_files() for path in root.paths]
+            for output in (self.settings.out, self.settings.core["rejects"]):
+                if output is not None:
+                    refuse_input(output, files)
             # Check all checksums, so that damaged values never get new ones.
             return self.dataset(reopen_with(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
@@ -320,8 +325,6 @@ class Conversion:
 
     def dataset(self, source: "Dataset") -> WriteResult:
         """Convert a dataset or view that compares all checksums when it is read."""
-        if self.settings.core["append"]:
-            refuse_input(self.settings.out, [path for root in source._root_files() for path in root.paths])
         where: str | None = self.settings.core["where"]
         if where is not None:
             settings = self.settings.changed(self.settings.out, self.settings.target, where=None)
@@ -353,6 +356,11 @@ class Conversion:
         """Convert dicts; formats other than JINX are converted from a JINX file next to the output."""
         if self.settings.core["where"] is not None:
             raise ValueError("where is for files, tables and datasets; of dicts, give only those that are wanted")
+        if self.settings.core["rejects"] is not None:
+            raise ValueError(
+                "on_error='skip' is for files, tables and datasets; of dicts, give only those that can be stored, or "
+                "write them with jinx.Writer and catch the errors of write"
+            )
         if self.settings.target == "jinx":
             return self._write(samples)
         return self._by_way_of_jinx(lambda first: first._write(samples))

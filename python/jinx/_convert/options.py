@@ -151,7 +151,11 @@ class ConvertOptions(TypedDict, total=False):
     ]
     on_error: Annotated[
         Literal["fail", "skip"],
-        Option("Fail on a sample that cannot be read or written, or leave it out.", default="fail"),
+        Option(
+            "Fail on a sample that cannot be read or written, or leave it out.",
+            default="fail",
+            more="Not for an iterable of dicts.",
+        ),
     ]
     rejects: Annotated[
         Path | None,

@@ -169,7 +169,8 @@ def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) 
         present = None if present.all() else present
     if dtype == "utf8":
         if codes is not None:
-            codes = np.frombuffer(codes, dtype=f"<i{len(codes) // max(1, dataset._base_len())}")
+            width = len(codes) // dataset._base_len() if codes else 1
+            codes = np.frombuffer(codes, dtype=f"<i{width}")
         return data, rows, present, offsets or b"", is_nullable, is_typed, codes
     values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
     values = values if width is None else values.reshape(-1, width)

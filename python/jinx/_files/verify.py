@@ -97,7 +97,7 @@ def repair(
         dry_run: Only report what would be kept and lost.
 
     Returns:
-        The numbers of kept samples, and the losses.
+        The numbers of kept samples, and of those that could not be compared with a checksum; and the losses.
 
     Raises:
         FileNotFoundError: The file does not exist.

@@ -62,6 +62,7 @@ class MDSWriter:
         self._path = writable_name(target)
         self._done: WriteResult | None = None
         self._aborted = False
+        self._process = os.getpid()
         self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
         self._writer = _core.MdsWriter(
@@ -82,6 +83,7 @@ class MDSWriter:
                 and the sample is left out.
             OSError: A shard cannot be written. Every further call raises, and nothing is published.
         """
+        self._require_own_process()
         values: list[bytes] = []
         for name, encode in self._encoders.items():
             try:
@@ -99,6 +101,7 @@ class MDSWriter:
 
         A second call does nothing and returns the same result.
         """
+        self._require_own_process()
         if self._done is None:
             self._done = WriteResult.of(self._path, self._writer.finish())
         return self._done
@@ -106,7 +109,16 @@ class MDSWriter:
     def abort(self) -> None:
         """Discard what was written; an existing dataset does not change. After `finish` this does nothing."""
         self._aborted = self._done is None
-        self._writer.abort()
+        # The files are those of the process that opened the writer.
+        if self._process == os.getpid():
+            self._writer.abort()
+
+    def _require_own_process(self) -> None:
+        if self._process != os.getpid():
+            raise InvalidError(
+                f"{self._path}: this writer belongs to process {self._process}, which opened it; a forked process must "
+                "open its own, for another output"
+            )
 
     def __enter__(self) -> Self:
         return self

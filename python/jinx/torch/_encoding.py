@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from jinx._annotate.conversation import images_of
 from jinx._annotate.counting import at_sample
-from jinx._annotate.counting_settings import require_same_settings, require_tokens
+from jinx._annotate.counting_settings import require_current_values, require_same_settings, require_tokens
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.lengths import IDS, MASK
 from jinx._suggest import unknown_column
@@ -89,6 +89,7 @@ class Encoding:
         self._encoder: Encoder | None = None
         self.columns: list[str] | None = None
         if callable(encode):
+            require_current_values(dataset)
             self._function = encode
             self._images = None
             return

@@ -127,6 +127,7 @@ fn write(
         Format::Jinx => {
             let columns = spec.only_indexed.as_deref().or(spec.indexed.as_deref()).unwrap_or_default();
             project::check_columns(known.names.as_deref(), columns, options)?;
+            let are_names_known = known.names.is_some();
             let write = jinx_options(spec, known)?;
             let mut writer = match spec.append {
                 true => DatasetWriter::append(out, write)?,
@@ -138,7 +139,10 @@ fn write(
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
             }
-            run(source, JinxTarget::new(writer), &options, progress)
+            // The columns of rows that an interrupted run has written are not seen.
+            let is_checked = are_names_known || writer.resumed() > 0;
+            let target = JinxTarget::new(writer).requiring(if is_checked { &[] } else { columns });
+            run(source, target, &options, progress)
         }
         Format::JsonLines => {
             let codec = spec.stream_codec(out)?;

@@ -18,6 +18,9 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
 
+/// The maximum number of bases that a message numbers one by one.
+const MAX_NAMED_BASES: usize = 4;
+
 /// Opens the bases of a saved view, and refuses datasets other than those with which it was saved.
 pub struct BaseOpener {
     /// The view's own file.
@@ -93,7 +96,7 @@ impl BaseOpener {
                 Some(error) => return Err(error),
                 None => require_readable(base, &self.view)?,
             }
-            Err(missing(base, &self.view, &places))
+            Err(missing(base, bases.len(), &self.view, &places))
         })
     }
 
@@ -245,14 +248,23 @@ fn name_of(kind: BaseKind) -> &'static str {
     }
 }
 
-/// The error for a base that has been moved or removed.
-fn missing(base: &Base, view: &Path, looked: &[PathBuf]) -> Error {
+/// The error for a base that has been moved or removed, one of `count`.
+fn missing(base: &Base, count: usize, view: &Path, looked: &[PathBuf]) -> Error {
     let kind = name_of(base.kind);
     let looked: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
     let (looked, name) = (looked.join(" and "), view.display());
+    let new: Vec<String> = match count {
+        0 | 1 => vec!["NEW".to_owned()],
+        2..=MAX_NAMED_BASES => (1..=count).map(|i| format!("NEW{i}")).collect(),
+        _ => vec!["NEW1".to_owned(), "...".to_owned(), format!("NEW{count}")],
+    };
+    let (list, paths) = (new.join(", "), new.join(" "));
+    let base = if count > 1 { format!("[{list}]") } else { list };
+    let note =
+        if count > 1 { format!(", the paths of all {count} datasets in order") } else { String::new() };
     let what = format!(
         "the {kind} that this view shows is missing (looked for {looked}); if it moved, open it with jinx.open(view, \
-         base=NEW) or run: jinx rebase {name} NEW"
+         base={base}) or run: jinx rebase {name} {paths}{note}"
     );
     Error::mismatch(what).in_file(view)
 }

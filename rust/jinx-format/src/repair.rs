@@ -10,24 +10,27 @@ use crate::identity::sidecar_of;
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::json_lines::scan;
-use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::MAGIC;
 use crate::verify::{arrays, check_row};
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
-use jinx_core::checked_math::{to_u64, to_usize, u64_at};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{Access, Source, sidecar_path};
 use jinx_core::value::{TreeBuilder, Value};
 use rustix::fs::{FlockOperation, flock};
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
+
+mod damaged_footer;
+mod line_hashes;
+
+use damaged_footer::{find_footer, has_bare_pointer, is_remains};
+use line_hashes::LineHashes;
 
 /// The number of rows that are written together.
 const BATCH_ROWS: usize = 256;
@@ -47,6 +50,8 @@ pub struct RepairReport {
     /// The number of samples of the dataset, kept and lost, if it is known.
     pub samples: u64,
     pub kept: u64,
+    /// How many of the kept samples could not be compared with a checksum of their lines.
+    pub unchecked: u64,
     pub lost: Vec<Lost>,
     /// Other damaged parts, which are written anew.
     pub damage: Vec<String>,
@@ -66,9 +71,10 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
     require_kind(&main)?;
     let damaged = Damaged::open(&main, &side)?;
     let target = out.map_or_else(|| path_for(path), Path::to_owned);
-    let mut report = RepairReport { samples: 0, kept: 0, lost: Vec::new(), damage: Vec::new(), out: None };
+    let mut report =
+        RepairReport { samples: 0, kept: 0, unchecked: 0, lost: Vec::new(), damage: Vec::new(), out: None };
     if dry_run {
-        damaged.each_row(&mut report, &mut |_, _| Ok(()))?;
+        damaged.each_row(&mut report, &mut |_| Ok(()))?;
         return Ok(report);
     }
     if target.exists() {
@@ -77,15 +83,16 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
     }
     let mut writer = DatasetWriter::create(&target, damaged.options())?;
     let mut batch = Batch::default();
-    damaged.each_row(&mut report, &mut |line, row| {
-        batch.lines.push(line);
-        batch.rows.push(row);
+    damaged.each_row(&mut report, &mut |row| {
+        batch.lines.push((row.line, row.is_compared));
+        batch.rows.push(row.value);
         if batch.rows.len() == BATCH_ROWS { batch.write(&mut writer) } else { Ok(()) }
     })?;
     batch.write(&mut writer)?;
     writer.close()?;
     report.kept -= to_u64(batch.refused.len());
-    for (line, error) in batch.refused {
+    for (line, is_compared, error) in batch.refused {
+        report.unchecked -= u64::from(!is_compared);
         let bytes = damaged.shard.line_range(line).ok();
         report.lost.push(Lost { line: Some(line), bytes, reason: reason_of(&error) });
     }
@@ -99,10 +106,10 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
 #[derive(Default)]
 struct Batch {
     rows: Vec<Value>,
-    /// Their lines in the damaged file.
-    lines: Vec<u64>,
+    /// Their lines in the damaged file, and whether these were compared with a checksum.
+    lines: Vec<(u64, bool)>,
     /// The lines of rows that the writer refuses, although the old reader accepted them.
-    refused: Vec<(u64, Error)>,
+    refused: Vec<(u64, bool, Error)>,
 }
 
 impl Batch {
@@ -118,8 +125,8 @@ impl Batch {
             }
             // All rows before the refused one have been written.
             first += to_usize(writer.rows() - before, "the number of written rows")?;
-            let Some(line) = self.lines.get(first) else { return Err(error) };
-            self.refused.push((*line, error));
+            let Some((line, is_compared)) = self.lines.get(first) else { return Err(error) };
+            self.refused.push((*line, *is_compared, error));
             first += 1;
         }
         self.rows.clear();
@@ -200,6 +207,14 @@ fn require_kind(main: &Path) -> Result<()> {
     Err(Error::unsupported(format!("this is {}, not a damaged JINX file{hint}", kind.name())).in_file(main))
 }
 
+/// A row to save.
+struct IntactRow {
+    line: u64,
+    value: Value,
+    /// Whether its line matches a checksum.
+    is_compared: bool,
+}
+
 /// The readable part of a pair.
 struct Damaged {
     shard: Shard,
@@ -244,7 +259,7 @@ impl Damaged {
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => None,
             Err(error) => return Err(error),
         };
-        let parsed = read_footer(&source).ok();
+        let parsed = find_footer(&source);
         let end = parsed.as_ref().map_or(source.len(), |(_, offset)| *offset);
         let has_footer = parsed.is_some();
         let (index, rows) = scan(&source, end)?;
@@ -294,7 +309,7 @@ impl Damaged {
     fn each_row(
         &self,
         report: &mut RepairReport,
-        keep: &mut dyn FnMut(u64, Value) -> Result<()>,
+        keep: &mut dyn FnMut(IntactRow) -> Result<()>,
     ) -> Result<()> {
         let lines = self.shard.len();
         for i in 0..lines {
@@ -302,7 +317,8 @@ impl Damaged {
             let place = self.shard.line_range(i).ok();
             match self.row(i) {
                 Ok(Some(row)) => {
-                    keep(i, row)?;
+                    report.unchecked += u64::from(!row.is_compared);
+                    keep(row)?;
                     report.kept += 1;
                 }
                 // Part of a footer is not a sample.
@@ -326,18 +342,20 @@ impl Damaged {
         Ok(())
     }
 
-    fn row(&self, i: u64) -> Result<Option<Value>> {
+    fn row(&self, i: u64) -> Result<Option<IntactRow>> {
         let (start, end) = self.shard.line_range(i)?;
         let line = self.shard.main().slice(start, end - start)?.into_owned();
         let text = line.trim_ascii_end();
-        if !self.has_footer && i + 2 >= self.shard.len() && is_remains(text) {
+        if !self.has_footer && is_remains(text, i, self.shard.len()) {
             return Ok(None);
         }
+        let mut is_compared = false;
         if let Some(hashes) = &self.hashes {
             // The range may include blank lines that were not written.
             let whole = text.len() + usize::from(line.len() > text.len());
-            if !hashes.allow(i, XxHash3_64::oneshot(&line[..whole])) {
-                return Err(Error::corrupt("the line's checksum does not match"));
+            match hashes.matches(i, XxHash3_64::oneshot(&line[..whole])) {
+                Some(false) => return Err(Error::corrupt("the line's checksum does not match")),
+                matches => is_compared = matches.is_some(),
             }
         }
         if let Some(error) = check_row(&self.shard, text).problems.into_iter().next() {
@@ -345,49 +363,11 @@ impl Damaged {
         }
         let mut tree = TreeBuilder::default();
         self.shard.emit_line(text, &|_| true, &mut tree)?;
-        tree.take().map(Some)
-    }
-}
-
-/// The stored checksums of lines.
-struct LineHashes {
-    known: HashSet<u64>,
-    /// Lines whose checksums are in damaged chunks.
-    unknown: Vec<Range<u64>>,
-    problem: Option<Error>,
-}
-
-impl LineHashes {
-    /// The line hashes in the intact chunks; `None` if the footer has none.
-    ///
-    /// # Errors
-    /// `Corrupt` if no chunk is intact; errors of reading them.
-    fn of(shard: &Shard) -> Result<Option<Self>> {
-        let Some(place) = &shard.footer().line_hash else { return Ok(None) };
-        let (bytes, damaged, problem) = match shard.array_bytes(place, None, "line_hash") {
-            Ok(bytes) => (bytes, Vec::new(), None),
-            Err(error) => {
-                let (ArrayRef::Sidecar { offset, length, .. }, Ok(damaged)) =
-                    (place, shard.damaged_chunks(place))
-                else {
-                    return Err(error);
-                };
-                let is_all = damaged.len() == 1 && damaged[0] == (0..*length);
-                if damaged.is_empty() || is_all {
-                    return Err(error);
-                }
-                (shard.sidecar_bytes(*offset, *length)?, damaged, Some(error))
-            }
-        };
-        let unknown: Vec<_> = damaged.iter().map(|range| range.start / 8..range.end.div_ceil(8)).collect();
-        let all = bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0));
-        let is_known = |line: &u64| !unknown.iter().any(|lines| lines.contains(line));
-        let known = (0..).zip(all).filter(|(line, _)| is_known(line)).map(|(_, hash)| hash).collect();
-        Ok(Some(Self { known, unknown, problem }))
-    }
-
-    fn allow(&self, line: u64, hash: u64) -> bool {
-        self.known.contains(&hash) || self.unknown.iter().any(|lines| lines.contains(&line))
+        let value = tree.take()?;
+        if !is_compared && self.shard.rules() == FormatVersion::V1_1 && has_bare_pointer(&value) {
+            return Err(Error::corrupt("a pointer into the sidecar under a damaged name"));
+        }
+        Ok(Some(IntactRow { line: i, value, is_compared }))
     }
 }
 
@@ -403,10 +383,10 @@ fn damaged_columns(shard: &Shard) -> Vec<Error> {
     columns.filter_map(problem).collect()
 }
 
-/// Whether the footer can be read and is that of a saved view.
+/// Whether the footer can be found and is that of a saved view.
 fn footer_is_of_view(main: &Path) -> bool {
-    let footer = Source::open(main, Access::Pread).and_then(|main| read_footer(&main));
-    footer.is_ok_and(|(footer, _)| footer.view.is_some())
+    let footer = Source::open(main, Access::Pread).ok().and_then(|main| find_footer(&main));
+    footer.is_some_and(|(footer, _)| footer.view.is_some())
 }
 
 /// The rules for a file without a footer: a 1.1 sidecar begins with its header, or with space for it.
@@ -418,13 +398,4 @@ fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     } else {
         FormatVersion::V1_0
     })
-}
-
-/// Whether one of the last lines is the rest of a footer or a trailer.
-fn is_remains(text: &[u8]) -> bool {
-    let head = &text[..text.len().min(12)];
-    let tail = &text[text.len().saturating_sub(28)..];
-    memchr::memmem::find(head, b"\"index.npy").is_some()
-        || memchr::memmem::find(tail, b",\"digest\":\"").is_some()
-        || (text.len() <= 20 && text.iter().all(u8::is_ascii_digit))
 }

@@ -63,6 +63,8 @@ impl Pair {
     }
 }
 
+type Change = dyn Fn(&mut Vec<u8>);
+
 fn footer_at(bytes: &[u8]) -> usize {
     bytes.windows(12).position(|part| part == b"\n{\"index.npy").unwrap() + 1
 }
@@ -144,6 +146,80 @@ fn a_damaged_line_costs_that_sample_only() {
     assert_eq!(report.lost[0].line, Some(13));
     assert_eq!((report.samples, report.kept, report.lost.len()), (20, 19, 1));
     assert_eq!(rows[13], pair.rows[14]);
+}
+
+fn at_13(bytes: &[u8]) -> usize {
+    bytes.windows(7).position(|part| part == b"\"id\":13").unwrap()
+}
+
+#[test]
+fn lines_are_compared_with_their_checksums_wherever_the_footer_is() {
+    let changes: [&Change; 4] = [
+        // The footer moves by one byte.
+        &|bytes| {
+            bytes.remove(at_13(bytes) + 5);
+        },
+        // The end of the trailer is lost.
+        &|bytes| {
+            let at = at_13(bytes);
+            bytes[at + 6] = b'4';
+            bytes.truncate(bytes.len() - 2);
+        },
+        // The whole trailer is lost, and the newline before it.
+        &|bytes| {
+            let at = at_13(bytes);
+            bytes[at + 6] = b'4';
+            let end = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').unwrap();
+            bytes.truncate(end);
+        },
+        // The newline between footer and trailer is lost.
+        &|bytes| {
+            let at = at_13(bytes);
+            bytes[at + 6] = b'4';
+            let end = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').unwrap();
+            bytes.remove(end);
+        },
+    ];
+    for sidecar in [true, false] {
+        for (number, change) in changes.iter().enumerate() {
+            let pair = Pair::new(20, sidecar);
+            Pair::change(&pair.path(), change);
+            let (report, rows) = pair.repaired();
+            assert_eq!((report.samples, report.kept, report.unchecked), (20, 19, 0), "{number} {report:?}");
+            assert_eq!((report.lost[0].line, report.lost.len()), (Some(13), 1), "{number}");
+            assert!(rows.iter().all(|row| pair.rows.contains(row)), "{number}");
+        }
+    }
+}
+
+#[test]
+fn samples_without_a_checksum_to_compare_with_are_counted() {
+    let pair = Pair::new(20, true);
+    assert_eq!(pair.repaired().0.unchecked, 0);
+    Pair::change(&pair.path(), |bytes| {
+        let at = footer_at(bytes);
+        bytes[at + 30] ^= 1;
+    });
+    let report = pair.repaired().0;
+    assert_eq!((report.kept, report.unchecked), (20, 20));
+}
+
+#[test]
+fn a_pointer_whose_name_is_damaged_and_pieces_of_a_footer_are_no_samples() {
+    let pair = Pair::new(20, true);
+    Pair::change(&pair.path(), |bytes| {
+        let footer = footer_at(bytes);
+        let text = String::from_utf8(bytes[footer..].to_vec()).unwrap();
+        let members = &text[text.find("\"num_samples\"").unwrap()..text.find(",\"meta\"").unwrap()];
+        let pieces = format!("{{\"id\":3,{members}}}\n12\n");
+        bytes.truncate(footer);
+        bytes.extend_from_slice(b"{\"im\":{\"offset\":64,\"length\":100,\"x\":\"ddc1ea34dc8a8791\"}}\n");
+        bytes.extend_from_slice(pieces.as_bytes());
+    });
+    let (report, rows) = pair.repaired();
+    assert_eq!(rows, pair.rows);
+    assert_eq!(report.lost.len(), 1, "{report:?}");
+    assert!(report.lost[0].reason.contains("pointer"), "{report:?}");
 }
 
 #[test]

@@ -32,6 +32,8 @@ const BATCH_BYTES: usize = 16 << 20;
 pub struct Writer {
     state: Mutex<WriterState>,
     path: PathBuf,
+    /// The process that opened the writer: a forked child shares its open files, and must not write to them.
+    process: u32,
 }
 
 struct WriterState {
@@ -109,6 +111,23 @@ fn closed() -> Error {
 }
 
 impl Writer {
+    fn is_own_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// # Errors
+    /// `Invalid` in a process forked from the one that opened the writer.
+    fn require_own_process(&self) -> PyResult<()> {
+        if self.is_own_process() {
+            return Ok(());
+        }
+        let what = format!(
+            "this writer belongs to process {}, which opened it; a forked process must open its own, for another output",
+            self.process
+        );
+        Err(to_py(&Error::invalid(what).in_file(&self.path)))
+    }
+
     /// Waits for the lock without holding the GIL. Never hold the lock while Python code runs.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, WriterState> {
         self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -116,6 +135,7 @@ impl Writer {
 
     fn push(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         let here = |error: Error| to_py(&error.in_file(&self.path));
+        self.require_own_process()?;
         let mut tree = TreeBuilder::with_ranges();
         let number = self.lock(py).next_number().map_err(here)?;
         let place = |error: Error| to_py(&error.in_sample(number));
@@ -223,7 +243,7 @@ impl Writer {
             })
             .into_py_result()?;
         let state = WriterState { writer: Some(writer), batch: Vec::new(), batch_bytes: 0 };
-        Ok(Self { state: Mutex::new(state), path })
+        Ok(Self { state: Mutex::new(state), path, process: std::process::id() })
     }
 
     fn write(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -247,6 +267,7 @@ impl Writer {
         own: Option<&Bound<'_, PyAny>>,
         untyped: bool,
     ) -> PyResult<bool> {
+        self.require_own_process()?;
         copy::inherit(py, self, reader.get(), &hidden, &replaced, own, untyped)
     }
 
@@ -262,20 +283,25 @@ impl Writer {
         table: Option<&Bound<'_, PyAny>>,
         own_only: bool,
     ) -> PyResult<()> {
+        self.require_own_process()?;
         let copied = copy::Copied { hidden: &hidden, own, table, own_only };
         copy::copy(py, self, reader.get(), positions, copied)
     }
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.require_own_process()?;
         let here = |error: Error| to_py(&error.in_file(&self.path));
         let writer = self.lock(py).finish(py).map_err(here)?;
         let summary = py.detach(|| writer.close()).map_err(here)?;
         summary_dict(py, &summary)
     }
 
-    /// Discards the written samples. The target is unchanged.
+    /// Discards the written samples. The target is unchanged. In a forked process this does nothing.
     fn abort(&self, py: Python<'_>) {
+        if !self.is_own_process() {
+            return;
+        }
         let mut state = self.lock(py);
         state.batch.clear();
         let writer = state.writer.take();
@@ -291,6 +317,17 @@ impl Writer {
     #[getter]
     fn bytes(&self, py: Python<'_>) -> u64 {
         self.lock(py).writer.as_ref().map_or(0, DatasetWriter::bytes)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.is_own_process() {
+            return;
+        }
+        // Dropping would write what is buffered into the files of the other process.
+        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::mem::forget(state.writer.take());
     }
 }
 

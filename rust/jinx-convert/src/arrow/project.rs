@@ -105,15 +105,16 @@ pub(crate) fn check_columns(
 ) -> Result<()> {
     let Some(names) = names else { return Ok(()) };
     let left: Vec<&str> = names.iter().filter_map(|name| new_name(name, options)).collect();
-    let is_known = |column: &str| {
-        left.iter()
-            .filter_map(|name| column.strip_prefix(name))
-            .any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
+    let is_known = |column: &str| left.iter().any(|name| is_in_column(column, name));
     match columns.iter().find(|column| !is_known(column)) {
         Some(column) => Err(Error::invalid(no_such_column(column, left.iter().copied()))),
         None => Ok(()),
     }
+}
+
+/// Whether a column or path is the column `name`, or inside it.
+pub(crate) fn is_in_column(column: &str, name: &str) -> bool {
+    column.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// The media after applying `options`.

@@ -1,24 +1,54 @@
 //! Writes rows to a JINX dataset: workers encode them, and the calling thread places them.
 
+use crate::arrow::project::is_in_column;
+use crate::suggest::no_such_column;
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;
-use jinx_core::error::Result;
+use jinx_core::error::{Error, Result};
 use jinx_core::row_events::Sink;
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::{EncodedRow, RowEncoder};
 use jinx_format::write::options::EncodeOptions;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The maximum number of names that are kept for the error about a missing column.
+const MAX_NAMES: usize = 1000;
 
 /// A dataset that is being written.
 pub struct JinxTarget {
     writer: DatasetWriter,
     options: Arc<EncodeOptions>,
+    /// Columns and paths that no row had so far, although one must.
+    missing: Vec<String>,
+    /// The columns of the rows, as long as any is missing.
+    names: BTreeSet<String>,
 }
 
 impl JinxTarget {
     pub fn new(writer: DatasetWriter) -> Self {
         let options = Arc::new(writer.options().encode.clone());
-        Self { writer, options }
+        Self { writer, options, missing: Vec::new(), names: BTreeSet::new() }
+    }
+
+    /// Requires that, if there are rows, one of them has each of these columns and paths.
+    #[must_use]
+    pub fn requiring(mut self, columns: &[String]) -> Self {
+        self.missing = columns.to_vec();
+        self
+    }
+
+    fn note_columns(&mut self, row: &EncodedRow) {
+        for fact in &row.facts {
+            let Some(Some(name)) = fact.path.first() else { continue };
+            if self.names.contains(name) {
+                continue;
+            }
+            self.missing.retain(|column| !is_in_column(column, name));
+            if self.names.len() < MAX_NAMES {
+                self.names.insert(name.clone());
+            }
+        }
     }
 }
 
@@ -32,6 +62,9 @@ impl RowTarget for JinxTarget {
 
     fn commit(&mut self, rows: Vec<EncodedRow>, refused: OnRefused<'_>) -> Result<()> {
         for (i, row) in rows.into_iter().enumerate() {
+            if !self.missing.is_empty() {
+                self.note_columns(&row);
+            }
             match self.writer.write_encoded(row) {
                 Err(error) if !self.writer.is_broken() => refused(i, error)?,
                 written => written?,
@@ -41,6 +74,9 @@ impl RowTarget for JinxTarget {
     }
 
     fn finish(self) -> Result<Summary> {
+        if let Some(column) = self.missing.first().filter(|_| self.writer.rows() > 0) {
+            return Err(Error::invalid(no_such_column(column, self.names.iter().map(String::as_str))));
+        }
         let written = self.writer.close()?;
         Ok(Summary {
             rows: written.samples,

@@ -102,6 +102,7 @@ pub fn repair(
     let dict = PyDict::new(py);
     dict.set_item("samples", report.samples)?;
     dict.set_item("kept", report.kept)?;
+    dict.set_item("unchecked", report.unchecked)?;
     dict.set_item("lost", lost)?;
     dict.set_item("damage", report.damage)?;
     dict.set_item("out", report.out.map(PathBuf::into_os_string))?;
