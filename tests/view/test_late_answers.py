@@ -83,11 +83,23 @@ def test_a_filter_that_is_typed_after_a_word_to_search_for(page: Any, served: Se
     until(page, "n => document.querySelector('#status .total strong').textContent === n", f"{both:,}")
 
 
+def test_a_filter_with_a_space_at_its_end_goes_with_its_step(page: Any, served: Served) -> None:
+    open_page(page, served)
+    page.fill("#where", "score > 0.5 ")
+    page.keyboard.press("Enter")
+    total = "n => document.querySelector('#status .total strong').textContent === n"
+    until(page, total, f"{sum(sample['score'] > 0.5 for sample in served.samples):,}")
+    page.go_back()
+    until(page, total, "10,000")
+    assert page.locator("#where").input_value() == ""
+
+
 def test_a_sample_that_was_closed_stays_closed(page: Any, served: Served) -> None:
     open_page(page, served, "?sample=3")
     with late(page, "**/place?*"):
         with page.expect_request("**/place?*"):
             page.keyboard.press("j")
+        page.keyboard.press("j")  # waits for the step before
         page.keyboard.press("Escape")
     assert page.locator("#sample").is_hidden()
     assert "sample=" not in page.url

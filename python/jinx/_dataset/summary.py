@@ -66,10 +66,12 @@ def path_of(dataset: Reader) -> str:
     directories = {os.path.dirname(path) for path in paths} or {""}  # noqa: PTH120 - str in, str out
     if len(directories) == 1:
         where = directories.pop()
-    elif len({path.partition("://")[0] if "://" in path else "" for path in directories}) > 1:
+    elif any("://" in path for path in directories):
         return f"{len(paths)} shards in {len(directories)} places"
     else:
-        where = os.path.commonpath(list(directories))
+        # Some may be relative paths, which have no common path with the others.
+        relative = {os.path.isabs(path) for path in directories} == {False}  # noqa: PTH117 - str in, str out
+        where = os.path.commonpath(directories if relative else map(os.path.abspath, directories))
     return f"{where or '.'} ({len(paths)} shards)"
 
 

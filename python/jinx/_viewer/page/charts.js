@@ -1,6 +1,6 @@
 /** Histograms of numbers and bars of strings. What is chosen in one filters all others. */
 import { ask, isAbort } from "./api.js";
-import { arrange, count, fill, h, icon, iconButton, number } from "./dom.js";
+import { arrange, count, fill, h, icon, iconButton, number, submitted } from "./dom.js";
 
 const HEIGHT = 64;
 const FIRST_BARS = 7;
@@ -188,6 +188,7 @@ class Histogram extends Frame {
       this.canvas.removeEventListener("pointermove", move);
       this.canvas.removeEventListener("pointerup", done);
       this.canvas.removeEventListener("pointercancel", done);
+      this.canvas.removeEventListener("lostpointercapture", done);
       if (!this.chosen || !this.chart) return;
       const [first, last] = this.chosen;
       const { edges, kept } = this.chart;
@@ -199,6 +200,7 @@ class Histogram extends Frame {
     this.canvas.addEventListener("pointermove", move);
     this.canvas.addEventListener("pointerup", done);
     this.canvas.addEventListener("pointercancel", done);
+    this.canvas.addEventListener("lostpointercapture", done); // as when the canvas leaves the page
   }
 
   /** @param {PointerEvent} event */
@@ -210,6 +212,7 @@ class Histogram extends Frame {
   }
 
   typed() {
+    for (const field of [this.least, this.most]) submitted(field);
     const limit = (/** @type {string} */ text) => (text.trim() === "" || !Number.isFinite(Number(text)) ? null : Number(text));
     const range = /** @type {[number | null, number | null]} */ ([limit(this.least.value), limit(this.most.value)]);
     this.choose(range[0] === null && range[1] === null ? null : { range });

@@ -54,6 +54,14 @@ export function fill(field, value) {
   if (!isTyped) field.value = value;
 }
 
+/**
+ * What is in a field is no longer being typed: from now on `fill` may replace it.
+ * @param {HTMLInputElement} field
+ */
+export function submitted(field) {
+  field.defaultValue = field.value;
+}
+
 const SHAPES = {
   grid: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
   table: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 10v9",

@@ -2,7 +2,7 @@
 import { ask } from "./api.js";
 import { grid, table, tableColumns, tableHead } from "./cards.js";
 import { Charts, sideButton } from "./charts.js";
-import { afterQuiet, arrange, count, fill, h, icon, iconButton, toast } from "./dom.js";
+import { afterQuiet, arrange, count, fill, h, icon, iconButton, submitted, toast } from "./dom.js";
 import { askForHelp, copyPython } from "./dialogs.js";
 import { bindKeys } from "./keys.js";
 import { Notes } from "./notes.js";
@@ -153,7 +153,7 @@ class Page {
   /** The address knows the first visible sample, or pack. @param {HTMLElement} list */
   keepPlace(list) {
     const { scroller } = this;
-    list.addEventListener("scroll", afterQuiet(300, () => scroller && scroller === this.scroller && this.state.set({ at: String(scroller.first() || "") }, { isQuiet: true })), { passive: true });
+    list.addEventListener("scroll", afterQuiet(300, () => scroller && scroller === this.scroller && this.state.set({ at: String(scroller.first() || "") }, { isQuiet: true })), { passive: true, signal: scroller?.listening.signal });
   }
 
   /** @param {HTMLElement} list */
@@ -246,6 +246,7 @@ class Page {
     const form = place("query");
     form.onsubmit = (/** @type {Event} */ event) => {
       event.preventDefault();
+      for (const name of ["where", "find"]) submitted(place(name));
       this.state.set({ where: place("where").value.trim(), find: place("find").value.trim(), at: null }, { isStep: true });
     };
     place("where").onchange = () => form.requestSubmit();
@@ -410,18 +411,21 @@ class Page {
   /** @param {number} step */
   async step(step) {
     const from = this.state.get("sample");
+    if (!from) return; // it was closed meanwhile
     if (this.selected < 0) {
       const asked = this.state.query();
       asked.set("sample", from);
       const { place: found } = await ask(`${this.dataset}/place?${asked}`);
-      if (this.state.get("sample") !== from) return; // it was closed meanwhile
+      if (this.state.get("sample") !== from) return;
       this.selected = found ?? -1;
     }
     const next = this.selected + step;
     if (next < 0 || next >= this.rows.total) return;
     this.select(next);
     while (!this.rows.at(next) && this.rows.isAsked(next)) await new Promise((resolve) => setTimeout(resolve, 25));
-    if (this.state.get("sample") === from) this.openIndex(next);
+    if (this.state.get("sample") !== from) return;
+    if (this.rows.at(next)) this.openIndex(next);
+    else this.selected = next - step; // the rows could not be read
   }
 }
 
