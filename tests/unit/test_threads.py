@@ -133,3 +133,32 @@ def test_a_conversion_without_any_thread_says_which_limit_to_raise(tmp_path: Pat
     assert "the system refuses another thread; raise its limits (ulimit -u" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "b.jsonl").exists()
+
+
+ITERATE = """
+import os, sys, jinx
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+try:
+    # New threads run on the same core, without this priority: hardly ever.
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+except PermissionError:
+    sys.exit(77)
+most = 0
+for number in range(600):
+    ds = jinx.open(sys.argv[1])
+    sum(len(sample["blob"]) for sample in ds)
+    most = max(most, len(os.listdir("/proc/self/task")))
+print(most)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs /proc and two cores")
+def test_threads_of_iterations_do_not_pile_up_where_they_hardly_run(tmp_path: Path) -> None:
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write_many({"blob": bytes(70_000)} for _ in range(40))
+    done = subprocess.run([sys.executable, "-c", ITERATE, str(path)], check=False, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("needs the right to set priorities")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 300

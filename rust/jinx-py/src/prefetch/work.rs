@@ -3,12 +3,15 @@
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use jinx_core::cores::usable_cores;
 use jinx_core::threads;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::thread;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Start at most this many threads: the workers of a trainer need cores too.
 const MAX_THREADS: usize = 3;
+/// The number of threads of a process that run tasks or are about to end.
+const MAX_STARTED: usize = 256;
 /// Pause between two checks of a task that another thread is running.
 const WAIT: Duration = Duration::from_micros(50);
 
@@ -86,6 +89,52 @@ fn do_wanted(work: &Weak<dyn Work>) {
     }
 }
 
+/// The threads of this process that run tasks.
+///
+/// They end some time after their handle. On a busy machine, a process that iterates in a loop would start them faster
+/// than the system ends them: it had 20,000. So new threads wait for the end of those that are done, and beyond
+/// [`MAX_STARTED`], none are started.
+struct Started {
+    process: u32,
+    threads: Vec<JoinHandle<()>>,
+}
+
+static STARTED: Mutex<Started> = Mutex::new(Started { process: 0, threads: Vec::new() });
+
+impl Started {
+    /// Without the list while another thread uses it, or did when this process was forked.
+    fn here() -> StartedHere {
+        let mut slot = STARTED.try_lock().ok();
+        if let Some(started) = slot.as_deref_mut() {
+            if started.process != std::process::id() {
+                // These threads exist only in the parent process: nothing can be waited for.
+                std::mem::forget(std::mem::take(&mut started.threads));
+                started.process = std::process::id();
+            }
+            let (done, others): (Vec<_>, Vec<_>) =
+                started.threads.drain(..).partition(JoinHandle::is_finished);
+            started.threads = others;
+            for thread in done {
+                let _ = thread.join();
+            }
+        }
+        StartedHere(slot)
+    }
+}
+
+struct StartedHere(Option<MutexGuard<'static, Started>>);
+
+impl StartedHere {
+    /// Starts a thread unless there are too many; returns whether it did.
+    fn add(&mut self, start: impl FnOnce() -> io::Result<JoinHandle<()>>) -> bool {
+        let Some(started) = &mut self.0 else { return start().is_ok() };
+        if started.threads.len() >= MAX_STARTED {
+            return false;
+        }
+        start().map(|thread| started.threads.push(thread)).is_ok()
+    }
+}
+
 /// Threads that run the tasks sent to them. They end when the last copy of this handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Threads {
@@ -98,14 +147,15 @@ impl Threads {
     /// Starts `count` threads, or as many as the system allows.
     fn start(name: &str, count: usize) -> Self {
         let (sender, queue) = unbounded::<Weak<dyn Work>>();
+        let mut started = Started::here();
         for _ in 0..count {
             let queue = queue.clone();
-            let started = threads::background(name, move || {
+            let run = move || {
                 for work in queue {
                     do_wanted(&work);
                 }
-            });
-            if started.is_err() {
+            };
+            if !started.add(|| threads::background(name, run)) {
                 break;
             }
         }
