@@ -1,6 +1,7 @@
 """Describes a plan, without writing anything."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import takewhile, zip_longest
 from pathlib import Path
@@ -11,7 +12,7 @@ from jinx._sizes import counted, natural_size
 from jinx_pipeline.operators.api.model import LOCAL_KINDS, Model
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
-from jinx_pipeline.plan.graph import PlanGraph, PlanNode
+from jinx_pipeline.plan.graph import Lane, PlanGraph, PlanNode
 from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.inputs import (
     bytes_of,
@@ -207,6 +208,7 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
         "ports": list(node.ports),
         "operators": [name(place) for place in node.operators],
         "lanes": [[name(place) for place in lane] for lane in node.lanes],
+        "line": _operators_line(recipe, node),
         "makes_groups_with": name(node.group),
         "keys_of": name(node.keys_of),
         "of_joined_dataset": node.of_other,
@@ -278,9 +280,10 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             if origins[number] not in steps:
                 steps.append(origins[number])
             group = f"{node['makes_groups_with']} -> " if node["makes_groups_with"] else ""
-            names = _branches(node["lanes"]) if node["lanes"] else " + ".join(node["operators"]) or _UNCHANGED
             title, reads = (f"step {len(steps)}", "") if is_chain else (f"node {number}", f"{_reads(node, nodes)} -> ")
-            lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
+            lines.append(
+                f"{title:<11}{reads}{group}{node['line']}  [{node['pool']}, batches of {node['batch_rows']:,}]"
+            )
         elif node["kind"] == "decide":
             (name,) = node["operators"]
             place = "keys in partitions, on the workers" if name in looks else "in the driver"
@@ -292,18 +295,24 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _branches(lanes: list[list[str]]) -> str:
-    """A readable list of the operators of lanes: the first and the last ones, which all have, and those of each."""
-    first = _first_of_all(lanes)
-    rests = [lane[len(first) :] for lane in lanes]
+def _operators_line(recipe: Recipe, node: PlanNode) -> str:
+    """A readable list of the operators of a node; of lanes, the first and last ones, which all have, appear once."""
+
+    def line(lane: Sequence[int]) -> str:
+        return " + ".join(recipe.steps[place].operator.name for place in lane)
+
+    if not node.lanes:
+        return line(node.operators) or _UNCHANGED
+    first = _first_of_all(node.lanes)
+    rests = [lane[len(first) :] for lane in node.lanes]
     last = _first_of_all([rest[::-1] for rest in rests])[::-1]
-    ways = (" + ".join(rest[: len(rest) - len(last)]) or _UNCHANGED for rest in rests)
-    return " + ".join([*first, f"({' | '.join(ways)})", *last])
+    ways = " | ".join(line(rest[: len(rest) - len(last)]) or _UNCHANGED for rest in rests)
+    return " + ".join(filter(None, [line(first), f"({ways})", line(last)]))
 
 
-def _first_of_all(lists: list[list[str]]) -> list[str]:
-    """The elements with which all lists begin."""
-    return [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*lists, strict=False))]
+def _first_of_all(lanes: Sequence[Lane]) -> Lane:
+    """The places with which all lanes begin."""
+    return tuple(places[0] for places in takewhile(lambda places: len(set(places)) == 1, zip(*lanes, strict=False)))
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:

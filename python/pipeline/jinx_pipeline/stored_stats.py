@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jinx_pipeline.plan.file_digest import head_digest
 from jinx_pipeline.plan.inputs import content_of
@@ -18,6 +18,9 @@ from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.run_plan import other_remedy
 from jinx_pipeline.runlog.work_dir import publish_text
 from jinx_pipeline.store.mirror import exists, fetched, mirrored
+
+# What the file next to an output of `measure` tells.
+_FACTS: Final = ("output", "statistics", "input")
 
 
 def measurable(recipe: Recipe, out: str) -> Recipe:
@@ -48,7 +51,7 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
     except FileExistsError:
         problem = f"{out} exists, and is no output of analyze; remove it, or choose another name"
         raise FileExistsError(problem) from None
-    facts = {"output": _content_of(out), "statistics": reusable(measuring), "input": _input_of(recipe)}
+    facts = dict(zip(_FACTS, (_content_of(out), reusable(measuring), _input_of(recipe)), strict=True))
     publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
 
@@ -56,7 +59,7 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
 def _refuse_other_facts(out: str) -> None:
     """Refuse to replace a file that only has the name of ours."""
     try:
-        is_ours = _facts_of(out).keys() == {"output", "statistics", "input"}
+        is_ours = _facts_of(out).keys() == set(_FACTS)
     except FileNotFoundError:
         return
     except (OSError, ValueError, AttributeError):

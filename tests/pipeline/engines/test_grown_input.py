@@ -263,14 +263,16 @@ def test_killed_at_each_record_of_a_grown_run(tmp_path, name):
     assert rows_of(out) == expected
 
 
-@pytest.mark.parametrize(("before", "line_end"), [("", ""), ("\n", ""), ('{"n": 0, "text": "w"}', "\n")])
+@pytest.mark.parametrize(
+    ("before", "line_end"), [("", ""), ("\n", ""), ('{"n": 0, "text": "w"}', "\n"), ('{"n": 0, "text": "w"}', "\r\n")]
+)
 def test_lines_are_appended_to_a_file_without_lines_or_without_a_last_line_end(tmp_path, before, line_end):
     data, flow = tmp_path / "in.jsonl", Dataset.load(tmp_path / "in.jsonl").process(jp.ops.TextLengthFilter(min_len=1))
     data.write_text(before)
     flow.export(tmp_path / "out", **OPTIONS)
     numbers = [row["n"] for row in rows_of(tmp_path / "out")]
     assert len(numbers) == before.count("n")
-    data.write_text(before + line_end)
+    data.write_text(before + line_end, newline="")
     write_lines(data, 1, 60, "a")
     flow.export(tmp_path / "out", **OPTIONS)
     assert [row["n"] for row in rows_of(tmp_path / "out")] == [*numbers, *range(1, 60)]
@@ -280,6 +282,6 @@ def test_a_last_line_that_goes_on_is_another_input(tmp_path):
     data = tmp_path / "in.jsonl"
     data.write_text("1")
     old = {"format": "jsonl", "samples": 1, "bytes": 1, "sha256": head_digest(str(data), 1)}
-    for text, is_grown in (("1\n3\n", True), ("12\n3\n", False)):
-        data.write_text(text)
+    for text, is_grown in (("1\n3\n", True), ("1\r\n3\r\n", True), ("12\n3\n", False), ("12\r\n3\n", False)):
+        data.write_text(text, newline="")
         assert has_grown(old, {"format": "jsonl", "samples": 2}, str(data)) == is_grown

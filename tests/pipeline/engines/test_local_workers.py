@@ -13,6 +13,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.engines.local import worker_processes
 from jinx_pipeline.engines.local.launch import early_start
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room
@@ -131,15 +132,32 @@ def test_a_worker_that_does_not_end_is_not_waited_for(workers, monkeypatch):
     process.wait(60)
 
 
-def test_time_in_which_all_stood_still_does_not_count(tmp_path):
+def slow_worker(tmp_path, row_seconds):
+    """A worker that runs batches of a tenth of a second, with a limit."""
     reserve = Reserve(Room((), 10**9))
-    workers = LocalWorkers(tmp_path / "workers.log", pools={"cpu": Resources()}, reserve=reserve, row_seconds=3)
+    workers = LocalWorkers(tmp_path / "log", pools={"cpu": Resources()}, reserve=reserve, row_seconds=row_seconds)
     worker = workers.start("cpu")
     workers.load_work("long", Slow(3000))
     assert news(workers, 1) == [Ready(worker)]
     submit(workers, worker, "long", 0)
     while workers.busy_with(worker) != "slow":
         assert workers.events(0.1) == []
+    return workers, worker
+
+
+def test_time_in_which_only_the_driver_was_busy_counts(tmp_path):
+    workers, worker = slow_worker(tmp_path, 2)
+    os.kill(workers.pids()[worker], signal.SIGSTOP)
+    assert news(workers, 1, 0.3) == []
+    time.sleep(2.5)
+    workers._enforce_limits()
+    assert workers._processes[worker].late
+    workers.close()
+
+
+def test_time_in_which_all_stood_still_does_not_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker_processes, "_COUNTED_SECONDS", 1.0)
+    workers, worker = slow_worker(tmp_path, 3)
     os.kill(workers.pids()[worker], signal.SIGSTOP)
     assert news(workers, 1, 0.3) == []
     time.sleep(3.5)

@@ -142,7 +142,35 @@ def of_dropped_rows(data):
     return replace(what, steps=(drops, links, *others))
 
 
-MADE = (diamond, nested, other_columns, split, with_stats, deduplicated, of_decided_rows, of_new_rows, of_dropped_rows)
+def of_a_column_of_another_branch(data):
+    """A branch that reads a column which only the other branch adds: it is unknown there."""
+
+    def numbered(sample):
+        return {**sample, "left": sample["n"]}
+
+    filtered = jp.create("specified_numeric_field_filter", field_key="left", min_value=0)
+    return recipe(
+        data,
+        [
+            step(function(data, numbered), SOURCES),
+            step(filtered, SOURCES),
+            step("whitespace_normalization_mapper", StepPort(0), StepPort(1)),
+        ],
+    )
+
+
+MADE = (
+    diamond,
+    nested,
+    other_columns,
+    of_a_column_of_another_branch,
+    split,
+    with_stats,
+    deduplicated,
+    of_decided_rows,
+    of_new_rows,
+    of_dropped_rows,
+)
 RECIPES = {made.__name__: made for made in MADE}
 
 

@@ -167,6 +167,26 @@ def test_the_rows_that_operators_divided_come_in_row_order_for_any_blocks(data, 
 
 
 @pytest.mark.parametrize("block_rows", [7, 1000])
+@pytest.mark.parametrize("first", ["split", "sort, split", "split, sort"])
+def test_samples_of_a_splitter_that_were_divided_come_in_their_order(tmp_path, first, block_rows):
+    made = {"split": jp.create("text_chunk_mapper", max_len=4, split_pattern=" "), "sort": jp.create("sort", by="-n")}
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        for n in range(20):
+            # The chunks of a row are short and long ones in turn, and more than ten.
+            chunks = " ".join(f"{n:02}{chr(97 + at)}" + "x" * (at % 2) for at in range(12))
+            writer.write({"n": n, "text": chunks})
+    steps = [step(made[name]) for name in first.split(", ")]
+    last = len(steps)
+    steps.append(step(jp.create("text_length_filter", min_len=4)))
+    outputs = [(StepPort(last - 1),), (StepPort(last, "kept"), StepPort(last, "dropped"))]
+    run = GraphRun(recipe(tmp_path / "in.jinx", steps, outputs=outputs, block_rows=block_rows), tmp_path / "work")
+    assert run.run()
+    before, divided = (list(jinx.open(path).column("text")) for path in run.write(tmp_path / "out"))
+    assert len(before) == 240
+    assert divided == before
+
+
+@pytest.mark.parametrize("block_rows", [7, 1000])
 def test_dropped_rows_that_are_gathered_come_in_row_order(data, tmp_path, block_rows):
     steps = [words(2), words(4), step(Gather(at_least=1), StepPort(0, "dropped"), StepPort(1, "dropped"), StepPort(1))]
     what = recipe(data, steps, outputs=[(StepPort(1),), (StepPort(2),)], block_rows=block_rows)

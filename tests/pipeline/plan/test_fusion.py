@@ -94,6 +94,30 @@ def test_the_stage_of_such_a_node_has_its_lanes_and_survives_the_log():
     assert [stage.of_lane(lane).numbers for lane in (0, 1)] == [[0, 1, 3], [0, 2, 3]]
 
 
+class Opening(jp.Mapper):
+    """It may add any column."""
+
+    def process(self, batch, ctx):
+        return {}
+
+
+def test_only_operators_before_a_node_make_its_columns_open(monkeypatch):
+    opening = Step(Opening(), inputs=(SOURCES,))
+    names = ("clean_links_mapper", "words_num_filter", "text_length_filter")
+    first, *branches = (step(name, port) for name, port in zip(names, (SOURCES, StepPort(1), StepPort(1)), strict=True))
+    last = step("whitespace_normalization_mapper", StepPort(2), StepPort(3))
+    what = recipe(opening, first, *branches, last, outputs=[(StepPort(0),), (StepPort(4),)])
+
+    def are_open(graph):
+        return {node.operators: stage_of(what, node).is_open for node in graph.of_kind("map")}
+
+    assert are_open(graph_of(what)) == {(0,): False, (1, 2, 4, 3): False}
+    # In the list of steps, the opening operator is before all others.
+    assert are_open(unfused(what, monkeypatch)) == dict.fromkeys([(0,), (1,), (2,), (3,), (4,)], False)
+    after = changed(what, 1, inputs=(StepPort(0),))
+    assert [stage_of(after, node).is_open for node in graph_of(after).of_kind("map")] == [False, True, True]
+
+
 def test_branches_of_sources_and_in_branches():
     direct = recipe(step("words_num_filter", SOURCES), outputs=[(SOURCES, StepPort(0))])
     assert maps(graph_of(direct)) == [((0,), ((), (0,)))]
@@ -214,3 +238,12 @@ def test_the_page_of_a_plan_shows_branches(tmp_path):
     (line,) = [line for line in facts["lines"] if "batches" in line]
     ways = "(words_num_filter | text_length_filter)"
     assert line == f"step 1     {first} + {ways} + {last}  [cpu, batches of 1,000]"
+
+
+def test_two_operators_of_one_name_are_two_branches(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write({"text": "a"})
+    what = changed(diamond(), 2, operator=jp.create("words_num_filter", min_num=1))
+    facts = describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.jinx")),)))
+    (line,) = [line for line in facts["lines"] if "batches" in line]
+    assert "clean_links_mapper + (words_num_filter | words_num_filter) + whitespace_normalization_mapper" in line

@@ -175,3 +175,12 @@ def test_drivers_over_a_store_that_answers_late_or_not_lose_nothing_and_have_not
     nodes = counted()
     assert len(nodes) == len(set(nodes))
     assert [name for name in nodes if name in set(believed)] == believed
+
+
+def test_a_line_without_an_end_is_written_and_waits_for_nothing(objects):
+    log = ObjectLog(URL)
+    log.begin(b"first\n")
+    assert log.size() == 6
+    log.append(b"second\nthird")
+    log.sync()
+    assert list(ObjectLog(URL).lines()) == [b"first\n", b"second\n", b"third"]

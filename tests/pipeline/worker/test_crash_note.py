@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from jinx_pipeline.worker.crash_note import CrashNote, read_crash_note
+from jinx_pipeline.worker import activity
+from jinx_pipeline.worker.crash_note import CrashNote, CrashReporter, read_crash_note
 
 WORKER = """
 import os, sys, time
@@ -66,3 +67,18 @@ def test_words_that_end_in_the_middle_are_none(tmp_path):
     (tmp_path / "a.jinx.last-words").write_text('{"operator": "wor')
     assert read_crash_note(str(tmp_path / "a.jinx")) == CrashNote()
     assert read_crash_note("") == CrashNote()
+
+
+def test_the_time_of_an_operator_begins_with_it_and_a_standstill_counts_in_part(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(activity, "monotonic", lambda: now[0])
+    reporter = CrashReporter()
+    reporter.begin(str(tmp_path / "a.jinx"), writes_each=False)
+    reporter.busy_with("first", 1)
+    now[0] += 0.9
+    reporter.busy_with("second", 1)
+    now[0] += 0.2
+    assert not reporter._is_late(0.5)
+    now[0] += 60
+    assert reporter._is_late(1.1)
+    assert not reporter._is_late(1.3)

@@ -1,13 +1,17 @@
 """What an error of an operator means for its task."""
 
 import math
+from io import BytesIO
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import jinx_pipeline as jp
 from jinx_pipeline.model.error_text import message_of
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.operator_chain import Chain, ThrottledError, raise_if_not_of_rows
@@ -135,3 +139,47 @@ def test_an_operator_may_remove_its_working_directory(tmp_path, monkeypatch):
 
     assert chain.call_with_waits("removes", batch, remove) == 8
     assert chain.call_with_waits("counts", batch, len) == 8
+
+
+class Tagging(jp.Mapper):
+    """Adds a tag to each list, image and array in place."""
+
+    def __init__(self, tag):
+        self.tag = tag
+
+    def process(self, batch, ctx):
+        for value in batch.column("m"):
+            value["tags"].append(self.tag)
+        for sample in batch.samples():
+            sample["own"]["tags"].append(self.tag)
+        for images in batch.media("images"):
+            images[0].image().putpixel((0, 0), self.tag)
+        return {"seen": [images[0].image().getpixel((0, 0)) for images in batch.media("images")]}
+
+
+class Making(jp.Mapper):
+    """Makes values that can be edited, and decodes the images."""
+
+    def process(self, batch, ctx):
+        assert all(images[0].image() for images in batch.media("images"))
+        return {"own": [{"tags": [], "array": np.zeros(1)} for _ in range(len(batch))]}
+
+
+@pytest.mark.parametrize("lanes", [((0, 2, 3), (0, 1, 3), (0,)), ((0,), (0, 1, 2), (0, 1))])
+def test_branches_do_not_share_values_that_are_edited_in_place(lanes):
+    """Each lane has the rows that it has if it runs alone."""
+    image = BytesIO()
+    Image.new("L", (1, 1)).save(image, "PNG")
+    operators = [Making(), Tagging(1), Tagging(2), Tagging(3)]
+    stage = Stage(operators, [0, 1, 2, 3], Roles(), "rows", lanes=lanes)
+
+    def rows(stage):
+        """The rows of each lane, read once all lanes have ended."""
+        source = MadeSamples([{"n": n, "m": {"tags": []}, "images": [image.getvalue()]} for n in range(3)])
+        ended = list(Chain(stage, Context(), lambda position: (position, "")).run(Batch(source)))
+        lanes = [[batch for number, batch in ended if number == lane] for lane in range(len(stage.paths))]
+        return [[str(sample) for batch in batches for sample in batch.to_samples()] for batches in lanes]
+
+    alone = [rows(stage.of_lane(lane))[0] for lane in range(3)]
+    assert rows(stage) == alone
+    assert any("'tags': [1" in row for row in alone[1])

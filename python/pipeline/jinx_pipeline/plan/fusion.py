@@ -12,14 +12,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from jinx_pipeline.plan.graph import PlanGraph, PlanNode
+from jinx_pipeline.plan.graph import Lane, PlanGraph, PlanNode
 from jinx_pipeline.recipe.model import Recipe, Step
 from jinx_pipeline.schedule.graph import Stream
 
 # Each lane writes its own part, and regions that follow one another multiply their lanes.
 MAX_LANES: Final = 8
-
-Lane = tuple[int, ...]
 
 
 def fused(graph: PlanGraph, recipe: Recipe, batch_rows: Callable[[str, Sequence[int]], int]) -> PlanGraph:
@@ -44,7 +42,7 @@ def fused(graph: PlanGraph, recipe: Recipe, batch_rows: Callable[[str, Sequence[
             if lanes:
                 places = tuple(dict.fromkeys(chain.from_iterable(lanes)))
                 rows = batch_rows(str(last.pool), places)
-                (reads,) = _reads(region)
+                (reads,) = _streams_from_outside(region)
                 nodes[last.id] = replace(last, reads=reads, operators=places, lanes=lanes, batch_rows=rows)
                 for node in region[:-1]:
                     del nodes[node.id]
@@ -86,24 +84,24 @@ def _region(last: PlanNode, nodes: Mapping[str, PlanNode], inner: set[str]) -> l
     """
     readers: dict[str, set[str]] = {node_id: set() for node_id in nodes}
     for node in nodes.values():
-        for node_id in _read(node):
+        for node_id in _nodes_read_by(node):
             readers[node_id].add(node.id)
     while True:
         region = {last.id}
         for node_id in reversed(list(nodes)):
             if node_id in inner and readers[node_id] and readers[node_id] <= region:
                 region.add(node_id)
-        mixed = (read for read in (_read(nodes[node_id]) for node_id in region) if not read <= region)
-        outside = region.intersection(chain.from_iterable(mixed))
-        if not outside:
+        mixed = (read for read in (_nodes_read_by(nodes[node_id]) for node_id in region) if not read <= region)
+        leaving = region.intersection(chain.from_iterable(mixed))
+        if not leaving:
             return [node for node_id, node in nodes.items() if node_id in region]
-        inner = inner - outside
+        inner = inner - leaving
 
 
 def _lanes(region: Sequence[PlanNode], recipe: Recipe) -> tuple[Lane, ...]:
     """The operators along each path through a region, in the order of the rows; empty if it cannot be one node."""
     batches = {step.batch_rows for node in region for step in _steps(node, recipe)}
-    if len(region) == 1 or len(_reads(region)) > 1 or len(batches) > 1:
+    if len(region) == 1 or len(_streams_from_outside(region)) > 1 or len(batches) > 1:
         return ()
     lanes: dict[str, tuple[Lane, ...]] = {}
     for node in region:
@@ -120,12 +118,12 @@ def _steps(node: PlanNode, recipe: Recipe) -> list[Step]:
     return [recipe.steps[place] for place in node.operators]
 
 
-def _read(node: PlanNode) -> set[str]:
+def _nodes_read_by(node: PlanNode) -> set[str]:
     """The nodes that a node reads."""
     return {stream.node for stream in node.reads}
 
 
-def _reads(region: Sequence[PlanNode]) -> list[tuple[Stream, ...]]:
+def _streams_from_outside(region: Sequence[PlanNode]) -> list[tuple[Stream, ...]]:
     """What the nodes of a region read from outside, each once."""
     ids = {node.id for node in region}
-    return list(dict.fromkeys(node.reads for node in region if not _read(node) & ids))
+    return list(dict.fromkeys(node.reads for node in region if not _nodes_read_by(node) & ids))

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
+# The operators along a path through branches: their places in the recipe, or in a stage.
+Lane: TypeAlias = tuple[int, ...]
 Kind = Literal["source", "map", "merge", "look", "decide", "gather", "store", "join", "pack"]
 
 # The number of hexadecimal digits of an id: enough for a million nodes without a collision.
@@ -63,7 +65,7 @@ class PlanNode:
     gathers: tuple[Stream, ...] = ()
     ports: tuple[str, ...] = ("out",)
     operators: tuple[int, ...] = ()
-    lanes: tuple[tuple[int, ...], ...] = ()
+    lanes: tuple[Lane, ...] = ()
     pool: str | None = None
     batch_rows: int = 0
     group: int | None = None

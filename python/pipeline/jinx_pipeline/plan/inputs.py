@@ -389,7 +389,8 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
         with Path(path).open("rb") as file:
             file.seek(max(old["bytes"] - 1, 0))
             # The last line may have had no line end, which was then appended.
-            ends_a_line = not old["bytes"] or b"\n" in file.read(2)
+            last = file.read(3)
+            ends_a_line = not old["bytes"] or b"\n" in last[:2] or last[1:] == b"\r\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     if old["format"] == "converted":
         return False  # it is not known which of the samples are old

@@ -1,6 +1,6 @@
 """The plan: which operators run together, on which blocks. It is made once, so that resume and every engine agree."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from jinx_pipeline.plan.probe import Findings, pools_of
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.export import Export
-from jinx_pipeline.recipe.model import Output, Recipe
+from jinx_pipeline.recipe.model import Recipe, StepPort
 from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.roles import Roles
@@ -236,17 +236,17 @@ def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
     for output in recipe.all_outputs:
         if output.export is None or output.export.kind != "view":
             continue
-        for number in sorted(_upstream(recipe, output)):
+        for number in sorted(_upstream(recipe, output.inputs)):
             step = recipe.steps[number]
             if step.operator.kind in {"grouper", "aggregator"}:
                 problem = f"{step.operator.name} makes new samples, and a view only shows those of the input"
                 yield step.place, f"{problem}; export with kind: jinx"
 
 
-def _upstream(recipe: Recipe, output: Output) -> set[int]:
-    """The steps whose rows reach any output."""
+def _upstream(recipe: Recipe, ports: Iterable[StepPort]) -> set[int]:
+    """The steps whose rows reach any of the ports."""
     found: set[int] = set()
-    ports, inputs = list(output.inputs), recipe.step_inputs
+    ports, inputs = list(ports), recipe.step_inputs
     while ports:
         number = ports.pop().step
         if number is not None and number not in found:
@@ -289,9 +289,6 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     options = recipe.options
     chosen = [operators[place] for place in node.operators]
     places = [place for place in (node.group, *node.operators, node.keys_of) if place is not None]
-    before = operators[: min(places, default=len(operators))]
-    if node.group is not None and before and before[-1].kind == "grouper":
-        before.pop()  # a grouper: the aggregator after it takes the groups unchanged
     needs = node_resources(recipe, node)
     files = {str(Path(path).absolute()) for place in places for path in operators[place].digested_files}
     digests = {path: small_file_digest(path) for path in sorted(files)}
@@ -308,7 +305,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
         signatures=None if node.keys_of is None else operators[node.keys_of],
         ports=tuple(port for port in node.ports if port in {"dropped", "failed"}),
         keep_stats=not is_output or export is None or export.keep_stats,
-        is_open=any(map(opens, before)),
+        is_open=any(map(opens, _operators_before(recipe, node, places))),
         stat_order=tuple(name for operator in operators if isinstance(operator, Filter) for name in operator.stats),
         measure_only=recipe.measure_only,
         known_stats=recipe.known_stats,
@@ -319,6 +316,26 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
         trace=options.trace,
         files={path: digest for path, digest in digests.items() if digest is not None},
     )
+
+
+def _operators_before(recipe: Recipe, node: PlanNode, places: Sequence[int]) -> list[Operator]:
+    """The operators outside a node that its rows have passed.
+
+    Args:
+        recipe: The recipe.
+        node: The node.
+        places: The places of its own operators in the recipe.
+    """
+    inputs = recipe.step_inputs
+    ports = [port for place in places for port in inputs[place]]
+    if not places and node.output is not None:
+        ports = list(recipe.all_outputs[node.output].inputs)
+    before = {place: recipe.steps[place].operator for place in _upstream(recipe, ports).difference(places)}
+    if node.group is not None:
+        for port in inputs[node.group]:
+            if port.step is not None and recipe.steps[port.step].operator.kind == "grouper":
+                del before[port.step]  # the aggregator after it takes the groups unchanged
+    return list(before.values())
 
 
 def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:

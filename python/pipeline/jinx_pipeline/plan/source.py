@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 class BlockOrder:
     """The order of the rows of a block before operators divided them into several streams.
 
+    A row that occurs several times in a block has the place of the first time: its copies come one after another, in
+    the order of the streams.
+
     Attributes:
         source: The source of the block; None if its rows are in the order of the base.
         first: Its first row there.
@@ -226,17 +229,20 @@ class OpenSource:
 
     @cached_property
     def _block_order(self) -> "Positions | None":
-        """The positions in the order of the block; rows made from the same row keep their order."""
+        """The positions in the order of the block; samples that splitters made of a row are in their order."""
         block = self.source.block
         if block is None or self._rows is None:
             return None
-        if block.source is None:
+        if block.source is None and self._ids is None:
             return np.argsort(self._rows, kind="stable")
-        before = OpenSource(block.source, self._base).slice(block.first, block.rows)
-        ids = before.ids(before.positions(block.first, block.rows))
-        places = {sample_id: place for place, sample_id in reversed(list(enumerate(ids)))}
+        places: dict[str, int] | None = None
+        if block.source is not None:
+            before = OpenSource(block.source, self._base).slice(block.first, block.rows)
+            ids = before.ids(before.positions(block.first, block.rows))
+            places = {sample_id: place for place, sample_id in reversed(list(enumerate(ids)))}
         own = self.ids(np.arange(len(self._rows), dtype=np.int64))
-        return np.argsort([_place_of(sample_id, places) for sample_id in own], kind="stable")
+        keys = [_sort_key(sample_id, places) for sample_id in own]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
     @property
     def origin(self) -> "jinx.Dataset":
@@ -276,11 +282,20 @@ class OpenSource:
         return [frozenset(_changed_columns(part)) | of_base.difference(part.column_names) for part in self.parts]
 
 
-def _place_of(sample_id: str, places: Mapping[str, int]) -> int:
-    """The place of the sample itself, or of the one from which splitters made it."""
-    while sample_id not in places and "/" in sample_id:
-        sample_id = sample_id.rpartition("/")[0]
-    return places[sample_id]
+def _sort_key(sample_id: str, places: Mapping[str, int] | None) -> tuple[int, ...]:
+    """The place of a sample, or of the one from which splitters made it, and the ordinals that they appended.
+
+    Args:
+        sample_id: The id of the sample.
+        places: The place of each id; None: the row is the place.
+    """
+    if places is None:
+        return tuple(map(int, sample_id.split("/")))
+    name, ordinals = sample_id, []
+    while name not in places and "/" in name:
+        name, _, ordinal = name.rpartition("/")
+        ordinals.append(int(ordinal))
+    return (places[name], *reversed(ordinals))
 
 
 def _changed_columns(part: "jinx.Dataset") -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.plan.graph import Lane
 from jinx_pipeline.sample.roles import Roles
 
 
@@ -47,7 +48,7 @@ class Stage:
     numbers: list[int]
     roles: Roles
     output: Literal["view", "rows"]
-    lanes: tuple[tuple[int, ...], ...] = ()
+    lanes: tuple[Lane, ...] = ()
     writer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     batch_rows: int = 1000
     group: Operator | None = None
@@ -70,7 +71,7 @@ class Stage:
     answers_dir: str | None = None
 
     @property
-    def paths(self) -> tuple[tuple[int, ...], ...]:
+    def paths(self) -> tuple[Lane, ...]:
         """The lanes; without branches, one with all operators."""
         return self.lanes or (tuple(range(len(self.operators))),)
 

@@ -1,6 +1,7 @@
 """File locks for working directories and outputs, so that two runs never write the same one."""
 
 import fcntl
+import itertools
 import os
 import time
 from pathlib import Path
@@ -24,14 +25,12 @@ class FileLock:
 
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
-        attempts = 0
-        while True:
-            attempts += 1
+        for attempt in itertools.count(1):
             file = path.open("a+b")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if attempts < _ATTEMPTS:
+                if attempt < _ATTEMPTS:
                     file.close()
                     time.sleep(_RETRY_SECONDS)
                     continue
@@ -40,13 +39,13 @@ class FileLock:
                 file.close()
                 raise LockedError(content) from None
             if _leads_to(path, file):
-                break
+                file.truncate(0)
+                file.write(text.encode(errors="backslashreplace"))
+                file.flush()
+                self._file = file
+                return
             # The previous holder has removed the file, so a new process would create and lock another one.
             file.close()
-        file.truncate(0)
-        file.write(text.encode(errors="backslashreplace"))
-        file.flush()
-        self._file = file
 
     def close(self) -> None:
         """Release the lock; the file stays."""

@@ -91,6 +91,7 @@ class ObjectLog:
         """
         while self._unwritten:
             end = self._unwritten.rfind(b"\n", 0, _OBJECT_BYTES) + 1 or self._unwritten.find(b"\n") + 1
+            end = end or len(self._unwritten)
             with memoryview(self._unwritten) as lines:
                 data = bytes(lines[:end])
             self._put(self._objects, data)

@@ -3,7 +3,11 @@
 import mmap
 import os
 import struct
+from time import monotonic
+from typing import Final
 
+# How often workers are watched.
+WATCH_SECONDS: Final = 0.1
 _BYTES = 256
 # The number of activities begun so far, and the rows of the latest one.
 _STEP = struct.Struct("<QQ")
@@ -12,6 +16,35 @@ _UNWANTED = struct.Struct("<qq")
 _NAME = _STEP.size + _UNWANTED.size
 # The exit code of a worker whose pipes an operator has closed.
 PIPES_CLOSED = 4
+
+
+class Stopwatch:
+    """The time since the last look at a worker.
+
+    After a long time, only part of it counts: if this process was stopped, the worker may have been, too.
+
+    Args:
+        most_seconds: The longest time that counts.
+    """
+
+    def __init__(self, most_seconds: float) -> None:
+        self._most_seconds = most_seconds
+        self.restart()
+
+    def restart(self) -> None:
+        """Look now."""
+        self._last_look = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """The time that counts."""
+        return min(monotonic() - self._last_look, self._most_seconds)
+
+    def lap(self) -> float:
+        """Look now; returns the time that counts since the last look."""
+        seconds = self.seconds
+        self.restart()
+        return seconds
 
 
 class Activity:

@@ -11,11 +11,10 @@ from threading import Lock, Thread
 
 from jinx_pipeline.runlog.work_dir import crash_note_path
 from jinx_pipeline.store.mirror import fetched, object_store, url_of
-from jinx_pipeline.worker.activity import timeout_message
+from jinx_pipeline.worker.activity import WATCH_SECONDS, Stopwatch, timeout_message
 from jinx_pipeline.worker.memory import private_bytes
 
-_WATCH_SECONDS = 0.1
-# How much of the time between two looks counts: a process that was stopped has done nothing meanwhile.
+# The thread that looks has nothing else to do, so after this long, this process was stopped.
 _COUNTED_SECONDS = 1.0
 
 
@@ -50,6 +49,7 @@ class CrashReporter:
         self._operator = ""
         self._writes_each = False
         self._rows, self._seconds = 0, 0.0
+        self._stopwatch = Stopwatch(_COUNTED_SECONDS)
         self._is_closed = False
         # The lock ensures that the note blames the right task, and that no note is overwritten before the process dies.
         self._lock = Lock()
@@ -70,6 +70,7 @@ class CrashReporter:
         with self._lock:
             is_new = operator != self._operator
             self._operator, self._rows, self._seconds = operator, rows, 0.0
+            self._stopwatch.restart()
             if not operator:
                 self._end()
             elif self._writes_each and is_new:
@@ -88,17 +89,16 @@ class CrashReporter:
         self._is_closed = True
 
     def _watch_time(self, row_seconds: float) -> None:
-        last_look = time.monotonic()
         while not self._is_closed:
-            now = time.monotonic()
             with self._lock:
-                self._seconds += min(now - last_look, _COUNTED_SECONDS)
-                last_look = now
-                is_late = self._rows and self._seconds > row_seconds * self._rows
-                if is_late and self._part:
+                if self._is_late(row_seconds) and self._part:
                     self._write(CrashNote(self._operator, late=timeout_message(row_seconds, self._rows)))
                     os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(_WATCH_SECONDS)
+            time.sleep(WATCH_SECONDS)
+
+    def _is_late(self, row_seconds: float) -> bool:
+        self._seconds += self._stopwatch.lap()
+        return self._rows > 0 and self._seconds > row_seconds * self._rows
 
     def _watch_memory(self, limit: int) -> None:
         while not self._is_closed:
@@ -107,7 +107,7 @@ class CrashReporter:
                     if self._part:  # between tasks, the note would belong to no task
                         self._write(CrashNote(self._operator, is_over_limit=True))
                         os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(_WATCH_SECONDS)
+            time.sleep(WATCH_SECONDS)
 
     def _end(self) -> None:
         if self._writes_each:

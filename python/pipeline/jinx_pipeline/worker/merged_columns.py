@@ -4,6 +4,7 @@ from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
+from jinx_pipeline.plan.graph import Lane
 from jinx_pipeline.plan.stage import Stage, opens
 
 
@@ -44,7 +45,7 @@ class MergedColumns:
         return padded.opened() if is_open and not batch.is_open else padded
 
 
-def _before(lane: tuple[int, ...], place: int) -> tuple[int, ...]:
+def _before(lane: Lane, place: int) -> Lane:
     """The operators of a lane before one of them; -1: all."""
     return lane if place < 0 else lane[: lane.index(place)]
 

@@ -19,6 +19,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.retry_after import seconds_to_wait
 from jinx_pipeline.operators.api.returned import ReturnedError
+from jinx_pipeline.plan.graph import Lane
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.worker.merged_columns import MergedColumns
 from jinx_pipeline.worker.row_examples import row_examples
@@ -132,17 +133,30 @@ class Chain:
         """
         return self._run_lanes([batch], dict(enumerate(self._stage.paths)))
 
-    def _run_lanes(self, batches: list[Batch], lanes: Mapping[int, tuple[int, ...]]) -> Iterator[tuple[int, Batch]]:
-        """Like `run`, with the remaining operators of some lanes."""
-        branches: dict[int, dict[int, tuple[int, ...]]] = {}
+    def _run_lanes(self, batches: list[Batch], lanes: Mapping[int, Lane]) -> Iterator[tuple[int, Batch]]:
+        """Like `run`, with the remaining operators of some lanes.
+
+        Each branch has values of its own, because its operators may edit them in place.
+        """
+        branches: dict[int, dict[int, Lane]] = {}
+        ended: list[int] = []
         for lane, places in lanes.items():
             if places:
                 branches.setdefault(places[0], {})[lane] = places[1:]
-                continue
-            for output in batches:
+            else:
+                ended.append(lane)
+        remaining_ways = len(ended) + len(branches)
+
+        def own_batches() -> Iterator[Batch]:
+            nonlocal remaining_ways
+            remaining_ways -= 1
+            yield from (part.copied() if remaining_ways else part for part in batches)
+
+        for lane in ended:
+            for output in own_batches():
                 yield lane, self._merged.padded(-1, output).forgotten()
         for place, remaining in branches.items():
-            padded = (self._merged.padded(place, part) for part in batches)
+            padded = (self._merged.padded(place, part) for part in own_batches())
             outputs = [output for part in padded for output in self._run_operator(place, part) if len(output)]
             yield from self._run_lanes(outputs, remaining)
 

@@ -19,13 +19,12 @@ from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, timeout_message
+from jinx_pipeline.worker.activity import PIPES_CLOSED, WATCH_SECONDS, Activity, Stopwatch, timeout_message
 from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
-_WATCH_SECONDS = 0.1
-# How much of the time between two looks at the workers counts: if this process was stopped, they may have been, too.
-_COUNTED_SECONDS = 1.0
+# How much of the time between two looks at the workers counts. The driver itself may be busy for seconds between them.
+_COUNTED_SECONDS = 10.0
 # How long to wait for one killed process, which usually ends at once, and for all processes at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # How much of the workers' log remains when it is shortened; this happens at twice this size.
@@ -183,7 +182,8 @@ class LocalWorkers:
         self._works: dict[str, bytes] = {}
         self._number = 0
         reserve.end_others([self._kind(pool) for pool in pools])
-        self._last_look = self._last_log_look = 0.0
+        self._last_log_look = 0.0
+        self._stopwatch = Stopwatch(_COUNTED_SECONDS)
 
     def start(self, pool: str) -> str:
         """Start a process, at once or when its GPUs and memory are free."""
@@ -273,7 +273,7 @@ class LocalWorkers:
         self._shorten_log()
         self._reserve.reap()
         events: list[Event] = []
-        for process in self._readable_processes(min(timeout, _WATCH_SECONDS)):
+        for process in self._readable_processes(min(timeout, WATCH_SECONDS)):
             try:
                 events += filter(None, (self._event_of(process, answer) for answer in process.pipe.receive()))
             except (EOFError, OSError):
@@ -363,11 +363,9 @@ class LocalWorkers:
         return self._processes[worker].activity.get() if worker in self._processes else ""
 
     def _enforce_limits(self) -> None:
-        now = time.monotonic()
-        if now - self._last_look < _WATCH_SECONDS:
+        if self._stopwatch.seconds < WATCH_SECONDS:
             return
-        seconds = min(now - self._last_look, _COUNTED_SECONDS)
-        self._last_look = now
+        seconds = self._stopwatch.lap()
         for process in self._processes.values():
             self._enforce_memory_limit(process)
             self._enforce_row_seconds(process, seconds)
@@ -397,7 +395,7 @@ class LocalWorkers:
         The file is not replaced, because workers have it open; what they write at this very moment may be lost.
         """
         now = time.monotonic()
-        if now - self._last_log_look < _WATCH_SECONDS:
+        if now - self._last_log_look < WATCH_SECONDS:
             return
         self._last_log_look = now
         with suppress(OSError), self.log.open("a+b") as log:

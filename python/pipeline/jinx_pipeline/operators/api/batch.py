@@ -3,12 +3,12 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, partial
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.api.column_values import as_list, concatenated, element, taken
+from jinx_pipeline.operators.api.column_values import REMOVED, as_list, concatenated, element, own_column, taken
 from jinx_pipeline.operators.api.returned import ReturnedError, check_column, check_count
 from jinx_pipeline.operators.api.sample_source import STATS, Source, in_order, source_of
 from jinx_pipeline.sample.media import MediaList
@@ -19,21 +19,6 @@ from jinx_pipeline.sample.texts import texts_at, with_texts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-
-@final
-class Removed:
-    """The type of `REMOVED`."""
-
-    def __repr__(self) -> str:
-        return "REMOVED"
-
-    def __reduce__(self) -> str:
-        return "REMOVED"
-
-
-REMOVED: Final = Removed()
-"""A value of a changed column: the sample no longer has this column."""
 
 
 class Batch:
@@ -332,6 +317,15 @@ class Batch:
         forgotten = self.with_stats({}, "")
         forgotten._shared = {}
         return forgotten
+
+    def copied(self) -> Self:
+        """The batch with values of its own, which can be edited in place; decoded media are not copied."""
+        copied = self._like(self.positions)
+        copied._source, copied._ids = self._source.copied(), self._ids
+        copied._own = {name: own_column(values) for name, values in self._own.items()}
+        copied._shared = {key: values for key, values in self._shared.items() if isinstance(values, pa.Array)}
+        copied.stats, copied.known_stats = dict(self.stats), dict(self.known_stats)
+        return copied
 
     def unchanged(self) -> Self:
         """The samples as in the source, with their ids."""

@@ -1,13 +1,34 @@
 """The values of a column of a batch: lists, ndarrays and Arrow arrays."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import numpy as np
 import pyarrow as pa
 
+from jinx._dataset.stored_ranges import StoredRange
+
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+@final
+class Removed:
+    """The type of `REMOVED`."""
+
+    def __repr__(self) -> str:
+        return "REMOVED"
+
+    def __reduce__(self) -> str:
+        return "REMOVED"
+
+
+REMOVED: Final = Removed()
+"""A value of a changed column: the sample no longer has this column."""
+
+# Values of these types cannot be edited in place.
+_IMMUTABLE: Final = (str, bytes, int, float, bool, type(None), np.number, np.bool_, StoredRange, Removed)
 
 
 def element(values: Callable[[], list[Any]], index: int) -> Any:
@@ -38,3 +59,25 @@ def concatenated(parts: Sequence[Any]) -> Any:
     if all(isinstance(part, pa.Array) for part in parts) and len({part.type for part in parts}) == 1:
         return pa.concat_arrays(parts)
     return [value for part in parts for value in as_list(part)]
+
+
+def own_copy(value: Any) -> Any:
+    """A value that can be edited in place without affecting others; the value itself if it cannot be edited."""
+    if isinstance(value, _IMMUTABLE):
+        return value
+    if type(value) is list:
+        return [own_copy(part) for part in cast("list[Any]", value)]
+    if type(value) is dict:
+        return {name: own_copy(part) for name, part in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, memoryview):  # `deepcopy` refuses it
+        return value if value.readonly else memoryview(bytearray(value))
+    return deepcopy(value)
+
+
+def own_column(values: Any) -> Any:
+    """The values of a column, of which none can be edited in place in another column."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, np.ndarray):
+        return deepcopy(values) if values.dtype.hasobject else values.copy()
+    return [own_copy(value) for value in as_list(values)]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from jinx._dataset.stored_ranges import StoredRanges
+from jinx_pipeline.operators.api.column_values import own_copy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +74,10 @@ class Source(Protocol):
 
     def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
         """The numbers of an indexed column, masked where missing; None if there are none or too many."""
+        ...
+
+    def copied(self) -> "Source":
+        """The source with values of its own; itself if it reads new values on each access."""
         ...
 
 
@@ -154,6 +159,9 @@ class ListSource:
         del positions, path
         return None
 
+    def copied(self) -> Source:
+        return type(self)([own_copy(dict(sample)) for sample in self.origin])
+
 
 class MadeSamples(ListSource):
     """Samples that operators have made."""
@@ -212,6 +220,9 @@ class DatasetSource:
             self._columns[path] = self._indexed(path)
         values = self._columns[path]
         return None if values is None else values[positions]
+
+    def copied(self) -> Source:
+        return self
 
     def _indexed(self, path: str) -> "npt.NDArray[Any] | None":
         """The numbers of all samples, from the index, which is always read as a whole."""

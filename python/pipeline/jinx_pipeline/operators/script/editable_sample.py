@@ -1,17 +1,10 @@
 """A sample that a user's function can read and change, and that reports the changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from copy import deepcopy
 from typing import Any
 
+from jinx_pipeline.operators.api.column_values import own_copy
 from jinx_pipeline.operators.api.same_value import is_same_value
-
-_IMMUTABLE = (str, bytes, int, float, bool, type(None))
-
-
-def own_copy(value: Any) -> Any:
-    """A value that a function may change without affecting others."""
-    return value if isinstance(value, _IMMUTABLE) else deepcopy(value)
 
 
 class EditableSample(MutableMapping[str, Any]):

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.column_values import own_copy
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Splitter
 from jinx_pipeline.operators.api.returned import check_column
 from jinx_pipeline.operators.api.same_value import is_same_value
-from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
+from jinx_pipeline.operators.script.editable_sample import EditableSample
 
 if TYPE_CHECKING:
     import numpy.typing as npt
