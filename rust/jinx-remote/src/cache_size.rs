@@ -109,7 +109,7 @@ impl Size {
     /// The sum.
     #[cfg(test)]
     pub(crate) fn counted(&self) -> u64 {
-        self.locked(|used| (used, used)).unwrap()
+        self.locked(|used| (used, used)).unwrap_or_default()
     }
 
     /// Opens the file each time: threads and forked processes that share a descriptor also share its lock.
