@@ -63,11 +63,14 @@ def test_only_those_of_shown_columns(source, tmp_path):
 )
 def test_a_column_that_no_sample_has_is_refused(tmp_path, form, options, name):
     lines, rows, out = tmp_path / "rows.jsonl", tmp_path / f"rows.{form}", tmp_path / "out.jinx"
-    lines.write_text('{"n": 1}\n{"a": null, "n": {"x": 2}}\n', "utf-8")
+    lines.write_text('{"n": 1, "b": 1}\n{"a": null, "n": {"x": 2}}\n', "utf-8")
     jinx.convert(lines, rows, overwrite=True)
-    with pytest.raises(jinx.InvalidError, match=f"there is no column '{name}'; (did you mean|the file has) "):
+    what = "there is no column" if form == "jinx" else "no sample that was written has the column"
+    with pytest.raises(jinx.InvalidError, match=f"{what} '{name}'; (did you mean|the file has|there are) "):
         jinx.convert(rows, out, **options)
     assert not out.exists()
     for known in (["a"], ["n.x", "n"], []):
         jinx.convert(rows, out, indexed=known, overwrite=True)
-    jinx.convert(rows, out, limit=0, indexed=["n.y"], overwrite=True)
+    # Another part may have the column.
+    for part in ({"limit": 0}, {"limit": 1}, {"where": "b == 1"}):
+        jinx.convert(rows, out, indexed=["a"], overwrite=True, **part)

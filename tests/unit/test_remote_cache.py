@@ -1,5 +1,6 @@
 """The cache of remote data: shared by processes, bounded, whole after kills and damage."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -77,7 +78,7 @@ LINGER = """
 import os, time
 from pathlib import Path
 end = time.monotonic() + 20
-while len([*Path(os.environ["JINX_CACHE"]).rglob("0*")]) < {} and time.monotonic() < end:
+while len([*Path(os.environ["JINX_CACHE"]).rglob("0" + "?" * 7)]) < {} and time.monotonic() < end:
     time.sleep(0.05)
 time.sleep(0.5)
 """
@@ -170,6 +171,43 @@ def test_a_killed_process_leaves_nothing_half(store, cache):
         program.wait(60)
     store.delay = 0
     assert in_new_process(READ).startswith(str(COUNT * IMAGE))
+
+
+def counted(cache: Path) -> int:
+    return int.from_bytes((cache / "v1" / "size").read_bytes(), "little")
+
+
+def test_chunks_on_their_way_are_kept_after_their_dataset_is_closed(store, cache):
+    go_on = threading.Event()
+    held: list[str] = []
+
+    def hold(handler: bucket.Handler, request: bucket.Request) -> bool:
+        # The second chunk, which is fetched ahead.
+        if handler.headers["Range"] == f"bytes={CHUNK}-{2 * CHUNK - 1}":
+            held.append(request.key)
+            go_on.wait(60)
+        return False
+
+    store.faults.append(hold)
+    try:
+        dataset = jinx.open(store.url("a.jinx"))
+        for i in range(100):
+            assert dataset[i]["image"] == image(i)
+        end = time.monotonic() + 40
+        while not held and time.monotonic() < end:
+            time.sleep(0.05)
+        assert held == ["a.binx"]
+        del dataset
+        gc.collect()
+        assert run(["cache", "clear"]) == 0
+        assert counted(cache) > CHUNK
+    finally:
+        go_on.set()
+    end = time.monotonic() + 40
+    while "00000001" not in {path.name for path in chunks(cache)} and time.monotonic() < end:
+        time.sleep(0.05)
+    assert "00000001" in {path.name for path in chunks(cache)}
+    assert counted(cache) == sum(path.stat().st_size for path in chunks(cache))
 
 
 def test_a_full_cache_keeps_what_came_first_and_others_make_room(store, cache):

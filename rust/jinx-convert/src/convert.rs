@@ -139,9 +139,10 @@ fn write(
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
             }
-            // The columns of rows that an interrupted run has written are not seen.
-            let is_checked = are_names_known || writer.resumed() > 0;
-            let target = JinxTarget::new(writer).requiring(if is_checked { &[] } else { columns });
+            // Rows that are left out, or were written by an interrupted run, may have further columns.
+            let is_part = options.limit.is_some() || options.filter.is_some() || writer.resumed() > 0;
+            let required = if are_names_known || is_part { &[] } else { columns };
+            let target = JinxTarget::new(writer).requiring(required);
             run(source, target, &options, progress)
         }
         Format::JsonLines => {

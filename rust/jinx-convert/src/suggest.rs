@@ -19,13 +19,22 @@ pub(crate) fn near<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) 
 
 /// The message for a missing column: the most similar names, or all of them.
 pub(crate) fn no_such_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
+    format!("there is no column '{name}'; {}", suggestion(name, columns, "the file has"))
+}
+
+/// Like [`no_such_column`], for a column of rows that were written.
+pub(crate) fn no_written_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
+    format!("no sample that was written has the column '{name}'; {}", suggestion(name, columns, "there are"))
+}
+
+fn suggestion<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone, all: &str) -> String {
     let listed =
         |names: Vec<&str>| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     let matches = near(name, columns.clone());
     if matches.is_empty() {
-        format!("there is no column '{name}'; the file has {}", listed(columns.take(10).collect()))
+        format!("{all} {}", listed(columns.take(10).collect()))
     } else {
-        format!("there is no column '{name}'; did you mean {}?", listed(matches))
+        format!("did you mean {}?", listed(matches))
     }
 }
 

@@ -18,11 +18,12 @@ use crate::write::options::WriteOptions;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::{Access, Source, sidecar_path};
+use jinx_core::io::{Source, sidecar_path};
 use jinx_core::value::{TreeBuilder, Value};
 use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -239,14 +240,8 @@ impl Damaged {
         {
             return Err(Error::new(error.cause(), error.what()).in_file(error.path().unwrap_or(main)));
         }
-        let is_view = |shard: &Shard| shard.footer().view.is_some();
-        let view = shard_found.as_ref().map_or_else(|| footer_is_of_view(main), is_view);
-        if view {
-            let what = "this is a saved view: its positions and columns belong to samples of other files, so a part of \
-                        it cannot be repaired; those files are not affected, save the view again";
-            return Err(Error::unsupported(what).in_file(main));
-        }
         if let Some(shard) = shard_found {
+            require_no_view(shard.footer(), main)?;
             // Damaged columns were reported when the file was opened.
             let hashes = LineHashes::of(&shard).ok().flatten();
             problems.extend(damaged_columns(&shard));
@@ -254,12 +249,15 @@ impl Damaged {
             return Ok(Self { shard, hashes, expected, has_footer: true, problems });
         }
         let source = Source::open(main, options.access)?;
+        let parsed = find_footer(&source);
+        if let Some((footer, _)) = &parsed {
+            require_no_view(footer, main)?;
+        }
         let side = match Source::open(side, options.access) {
             Ok(side) => Some(side),
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => None,
             Err(error) => return Err(error),
         };
-        let parsed = find_footer(&source);
         let end = parsed.as_ref().map_or(source.len(), |(_, offset)| *offset);
         let has_footer = parsed.is_some();
         let (index, rows) = scan(&source, end)?;
@@ -345,15 +343,25 @@ impl Damaged {
     fn row(&self, i: u64) -> Result<Option<IntactRow>> {
         let (start, end) = self.shard.line_range(i)?;
         let line = self.shard.main().slice(start, end - start)?.into_owned();
-        let text = line.trim_ascii_end();
+        let mut text = line.trim_ascii_end();
+        // A damaged newline before the footer.
+        if self.has_footer && i + 1 == self.shard.len() && !text.ends_with(b"}") {
+            text = text
+                .split_last()
+                .map(|(_, whole)| whole)
+                .filter(|whole| whole.ends_with(b"}"))
+                .unwrap_or(text);
+        }
         if !self.has_footer && is_remains(text, i, self.shard.len()) {
             return Ok(None);
         }
         let mut is_compared = false;
         if let Some(hashes) = &self.hashes {
-            // The range may include blank lines that were not written.
-            let whole = text.len() + usize::from(line.len() > text.len());
-            match hashes.matches(i, XxHash3_64::oneshot(&line[..whole])) {
+            // The range may include blank lines that were not written, or lack the newline.
+            let mut hash = XxHash3_64::new();
+            hash.write(text);
+            hash.write(b"\n");
+            match hashes.matches(i, hash.finish()) {
                 Some(false) => return Err(Error::corrupt("the line's checksum does not match")),
                 matches => is_compared = matches.is_some(),
             }
@@ -383,10 +391,13 @@ fn damaged_columns(shard: &Shard) -> Vec<Error> {
     columns.filter_map(problem).collect()
 }
 
-/// Whether the footer can be found and is that of a saved view.
-fn footer_is_of_view(main: &Path) -> bool {
-    let footer = Source::open(main, Access::Pread).ok().and_then(|main| find_footer(&main));
-    footer.is_some_and(|(footer, _)| footer.view.is_some())
+fn require_no_view(footer: &Footer, main: &Path) -> Result<()> {
+    if footer.view.is_none() {
+        return Ok(());
+    }
+    let what = "this is a saved view: its positions and columns belong to samples of other files, so a part of it \
+                cannot be repaired; those files are not affected, save the view again";
+    Err(Error::unsupported(what).in_file(main))
 }
 
 /// The rules for a file without a footer: a 1.1 sidecar begins with its header, or with space for it.

@@ -87,6 +87,31 @@ fn a_writer_that_died_leaves_everything_it_wrote() {
 }
 
 #[test]
+fn samples_with_members_like_those_of_a_footer_are_kept() {
+    let text = |name: &str, text: &str| (name.to_owned(), Value::Str(text.to_owned()));
+    let count = |name: &str| (name.to_owned(), Value::Int(5));
+    let line = b"{\"index.npy\":[1,2]}";
+    let samples: [Vec<(String, Value)>; 4] = [
+        vec![count("id"), text("digest", "0a1b2c3d")],
+        vec![count("num_samples"), text("digest", "0a1b2c3d4e5f6789")],
+        vec![count("num_samples"), text("columns", "c"), text("digest", "")],
+        vec![text("text", "\"line_hash\":{ \"fields\":[{\"path\": ,\"digest\":\""), text("digest", "0")],
+    ];
+    for sample in samples {
+        let pair =
+            Pair { directory: tempfile::tempdir().unwrap(), rows: vec![Value::Dict(sample.clone()); 10] };
+        write(&pair.path(), &pair.rows, options(false, None));
+        Pair::change(&pair.path(), |bytes| bytes.truncate(footer_at(bytes)));
+        let (report, rows) = pair.repaired();
+        assert_eq!((report.kept, report.lost.as_slice()), (10, [].as_slice()), "{sample:?}");
+        assert_eq!(rows, pair.rows);
+        // A footer that was cut is no sample, and nothing that was lost.
+        Pair::change(&pair.path(), |bytes| bytes.extend_from_slice(&line[..line.len() - 3]));
+        assert_eq!((pair.repaired().0.samples, pair.repaired().0.lost), (10, vec![]));
+    }
+}
+
+#[test]
 fn lines_reach_the_disk_with_their_values() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.jinx");
@@ -154,10 +179,24 @@ fn at_13(bytes: &[u8]) -> usize {
 
 #[test]
 fn lines_are_compared_with_their_checksums_wherever_the_footer_is() {
-    let changes: [&Change; 4] = [
+    let changes: [&Change; 6] = [
         // The footer moves by one byte.
         &|bytes| {
             bytes.remove(at_13(bytes) + 5);
+        },
+        // The newline between the last line and the footer is lost.
+        &|bytes| {
+            let at = at_13(bytes);
+            bytes[at + 6] = b'4';
+            let footer = footer_at(bytes);
+            bytes.remove(footer - 1);
+        },
+        // This newline is another byte.
+        &|bytes| {
+            let at = at_13(bytes);
+            bytes[at + 6] = b'4';
+            let footer = footer_at(bytes);
+            bytes[footer - 1] ^= 0x40;
         },
         // The end of the trailer is lost.
         &|bytes| {

@@ -40,7 +40,7 @@ pub(crate) struct Expected {
 
 impl AccessPattern {
     /// Records a read of an object of `length` bytes, and returns what to fetch. What is fetched before it is read takes
-    /// at most half of `memory` bytes.
+    /// at most half of `memory` bytes: less than a chunk is nothing.
     pub(crate) fn see(&self, read: &Range<u64>, length: u64, memory: u64) -> Expected {
         if read.end - read.start <= ENTRY_BYTES {
             return Expected { range: page(read, length), ahead: Vec::new() };
@@ -61,7 +61,7 @@ impl AccessPattern {
         }
         let chunk = |number: u64| number * CHUNK_BYTES..((number + 1) * CHUNK_BYTES).min(length);
         let (first, last) = (read.start / CHUNK_BYTES, (read.end - 1) / CHUNK_BYTES);
-        let ahead = (reads / MANY_READS).min(MAX_CHUNKS_AHEAD).min((memory / 2 / CHUNK_BYTES).max(1));
+        let ahead = (reads / MANY_READS).min(MAX_CHUNKS_AHEAD).min(memory / 2 / CHUNK_BYTES);
         Expected {
             range: chunk(first).start..chunk(last).end,
             ahead: (last + 1..=last + ahead).map(chunk).filter(|chunk| chunk.start < chunk.end).collect(),
@@ -122,7 +122,7 @@ mod tests {
         let last = pattern.see(&(400 * 47_000..401 * 47_000), LENGTH, MEMORY);
         assert_eq!(last.ahead.len() as u64, MAX_CHUNKS_AHEAD);
         // More would be dropped from memory before it is read.
-        for (memory, chunks) in [(64 << 20, 4), (1 << 20, 1)] {
+        for (memory, chunks) in [(64 << 20, 4), (16 << 20, 1), (15 << 20, 0)] {
             let next = pattern.see(&(401 * 47_000..402 * 47_000), LENGTH, memory);
             assert_eq!(next.ahead.len(), chunks);
         }

@@ -74,6 +74,13 @@ impl InCache {
         self.has_failed
     }
 
+    /// Removes what was written, after the last write has ended, and on another thread than that of the network.
+    pub(crate) async fn give_up(mut self) {
+        if let Ok(chunk) = self.idle_chunk().await {
+            let _ = spawn_blocking(move || drop(chunk)).await;
+        }
+    }
+
     /// Waits until all bytes are in the cache, and returns them.
     pub(crate) async fn publish(&mut self) -> Result<Bytes> {
         let mut chunk = self.idle_chunk().await?;
@@ -124,9 +131,11 @@ impl Body for InCache {
 mod tests {
     use super::*;
     use crate::cache::{Cache, Claimed};
+    use rustix::fs::{FlockOperation, flock};
     use std::fs::File;
     use std::path::Path;
     use std::sync::Arc;
+    use std::time::Duration;
     use tokio::runtime::{Builder, Runtime};
 
     fn parts() -> Vec<Bytes> {
@@ -188,9 +197,37 @@ mod tests {
         chunk.claim.file = File::open(&chunk.claim.temporary).unwrap();
         let mut body = InCache::new(chunk);
         assert!(received(&runtime(), &mut body).is_err() && body.has_failed());
-        drop(body);
-        let contents = cache.contents().unwrap();
-        assert_eq!((contents.chunks, contents.bytes), (0, 0));
+        runtime().block_on(body.give_up());
+        assert_eq!((cache.contents().unwrap().chunks, cache.counted()), (0, 0));
         assert!(matches!(cache.claim(1, 0), Claimed::Ours(_)));
+    }
+
+    #[test]
+    fn giving_up_does_not_block_the_network() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path());
+        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
+        let mut body = InCache::new(cache.reserve(claim, 3_000_000).unwrap());
+        let runtime = runtime();
+        received(&runtime, &mut body).unwrap();
+        let size = File::open(directory.path().join("v1/size")).unwrap();
+        flock(&size, FlockOperation::LockExclusive).unwrap();
+        let (unlock, asked) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            let was_asked = asked.recv_timeout(Duration::from_secs(30)).is_ok();
+            drop(size);
+            was_asked
+        });
+        runtime.block_on(async {
+            let given_up = tokio::spawn(body.give_up());
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!given_up.is_finished());
+            unlock.send(()).unwrap();
+            given_up.await.unwrap();
+        });
+        assert!(other.join().unwrap(), "something else had its turn on the thread");
+        assert_eq!((cache.contents().unwrap().chunks, cache.counted()), (0, 0));
     }
 }

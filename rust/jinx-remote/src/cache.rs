@@ -14,7 +14,7 @@ use crate::chunk_file::{Claim, NewChunk, checked, size_of};
 use crate::process::locked;
 use crate::spans::ObjectId;
 use bytes::Bytes;
-use jinx_core::io::is_on_remote_disk;
+use jinx_core::io::{Access, is_on_remote_disk};
 use jinx_core::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -35,6 +35,8 @@ pub struct Cache {
     /// The directory, including the version.
     root: PathBuf,
     size: Size,
+    /// Whether chunks are mapped. The environment is not read on other threads, while a program may change it.
+    pub(crate) are_mapped: bool,
     /// The time when there was no room for a chunk, or it could not be written.
     refused: Mutex<Option<Instant>>,
 }
@@ -79,7 +81,7 @@ impl Cache {
             return Err(Error::invalid(what).in_file(directory));
         }
         let size = Size::open(&root, limit).map_err(named)?;
-        Ok(Self { root, size, refused: Mutex::default() })
+        Ok(Self { root, size, are_mapped: Access::may_map(), refused: Mutex::default() })
     }
 
     fn object(&self, object: ObjectId) -> PathBuf {
@@ -111,7 +113,7 @@ impl Cache {
         is_compared: bool,
     ) -> Option<Bytes> {
         let file = File::open(self.chunk(object, number)).ok()?;
-        match checked(&file, length, is_compared) {
+        match checked(&file, length, is_compared, self.are_mapped) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => None,
             Err(_) => {
@@ -124,10 +126,7 @@ impl Cache {
     /// Removes a chunk.
     pub(crate) fn remove(&self, object: ObjectId, number: u64) {
         let path = self.chunk(object, number);
-        let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        if fs::remove_file(&path).is_ok() {
-            self.size.subtract(bytes);
-        }
+        self.size.subtract(|| remove_file(&path));
     }
 
     /// Part of a chunk that was already compared with its checksum.
@@ -161,14 +160,18 @@ impl Cache {
             Err(_) => return Claimed::Refused,
         }
         // The previous holder of the lock may have renamed the file before we locked it.
-        let is_ours = match (file.metadata(), fs::metadata(&temporary)) {
-            (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
-            _ => false,
-        };
-        match is_ours {
-            true => Claimed::Ours(Claim { file, temporary, target, is_published: false }),
-            false => Claimed::Busy,
+        if !is_at(&file, &temporary) {
+            return Claimed::Busy;
         }
+        let left = || file.metadata().map_or(0, |metadata| metadata.len());
+        if left() > 0 {
+            // A writer that ended has left it, and it is still counted.
+            self.size.subtract(|| {
+                let bytes = left();
+                file.set_len(0).map_or(0, |()| bytes)
+            });
+        }
+        Claimed::Ours(Claim { file, temporary, target, is_published: false })
     }
 
     /// Makes room for a claimed chunk of `length` bytes; `None` if there is none.
@@ -185,9 +188,15 @@ impl Cache {
         *locked(&self.refused) = Some(Instant::now());
     }
 
-    /// Gives back the room of a chunk that was not written.
-    pub(crate) fn subtract(&self, bytes: u64) {
-        self.size.subtract(bytes);
+    /// Removes a chunk that was not published, and gives back its room unless another process has removed it.
+    pub(crate) fn give_up(&self, claim: &Claim, length: u64) {
+        self.size.subtract(|| if claim.remove() { size_of(length) } else { 0 });
+    }
+
+    /// The size of the cache according to its processes.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> u64 {
+        self.size.counted()
     }
 
     /// Returns the contents of the cache.
@@ -199,7 +208,8 @@ impl Cache {
         let (mut objects, mut chunks, mut bytes) = (0, 0, 0);
         for object in objects_in(&self.root).map_err(named)? {
             objects += 1;
-            for chunk in chunks_in(&object).map_err(named)? {
+            let found = chunks_in(&object).map_err(named)?.into_iter();
+            for chunk in found.filter(|path| !is_temporary(path)) {
                 chunks += 1;
                 bytes += chunk.metadata().map_or(0, |metadata| metadata.len());
             }
@@ -253,19 +263,40 @@ pub(crate) fn chunks_in(object: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(chunks)
 }
 
+/// Whether the file is a chunk that is being written, or was when its writer ended.
+pub(crate) fn is_temporary(chunk: &Path) -> bool {
+    chunk.extension().is_some_and(|extension| extension == "tmp")
+}
+
+/// Removes a chunk that no process is writing any more; returns `false` if one is.
+pub(crate) fn remove_if_unlocked(temporary: &Path) -> bool {
+    let Ok(file) = private().open(temporary) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        && is_at(&file, temporary)
+        && fs::remove_file(temporary).is_ok()
+}
+
+/// Whether an open file is the one that has this name now.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
+        _ => false,
+    }
+}
+
+/// Removes a file, and returns its size in bytes; 0 if it was not removed.
+fn remove_file(path: &Path) -> u64 {
+    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    fs::remove_file(path).map_or(0, |()| bytes)
+}
+
 /// Removes the chunks of an object unless a process has it open, and returns their size in bytes.
 pub(crate) fn remove_unused(object: &Path) -> u64 {
     let Ok(lock) = private().open(object.join("lock")) else { return 0 };
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return 0;
     }
-    let mut freed = 0;
-    for chunk in chunks_in(object).unwrap_or_default() {
-        let bytes = chunk.metadata().map_or(0, |metadata| metadata.len());
-        if fs::remove_file(&chunk).is_ok() {
-            freed += bytes;
-        }
-    }
+    let freed = chunks_in(object).unwrap_or_default().iter().map(|chunk| remove_file(chunk)).sum();
     // A process that opens the object now creates both again.
     let _ = fs::remove_file(object.join("lock"));
     let _ = fs::remove_dir(object);

@@ -1,6 +1,6 @@
 //! The size of a cache in bytes, shared by its processes.
 
-use crate::cache::{chunks_in, objects_in, remove_unused};
+use crate::cache::{chunks_in, is_temporary, objects_in, remove_if_unlocked, remove_unused};
 use rustix::fs::{FlockOperation, flock, statvfs};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -38,9 +38,14 @@ impl Size {
         self.limit
     }
 
-    /// Subtracts removed bytes from the sum.
-    pub(crate) fn subtract(&self, bytes: u64) {
-        let _ = self.locked(|used| ((), used.saturating_sub(bytes)));
+    /// Removes something, and subtracts its bytes, which `remove` returns, in the same step: a new count has either both
+    /// or neither. Returns the bytes.
+    pub(crate) fn subtract(&self, remove: impl FnOnce() -> u64) -> u64 {
+        let subtract = |used: u64| {
+            let bytes = remove();
+            (bytes, used.saturating_sub(bytes))
+        };
+        self.locked(subtract).unwrap_or_default()
     }
 
     /// Makes room for a chunk and counts it; returns `false` if there is no room.
@@ -68,7 +73,6 @@ impl Size {
     fn try_reserve(&self, bytes: u64, chunk: &File) -> bool {
         let is_free = self.free().is_ok_and(|(free, total)| free > bytes + total / FREE_PART);
         let take = |used: u64| match used.checked_add(bytes).filter(|sum| *sum <= self.limit) {
-            // A dead writer may have left more in the file.
             Some(sum) if chunk.set_len(bytes).is_ok() => (true, sum),
             _ => (false, used),
         };
@@ -77,8 +81,7 @@ impl Size {
 
     fn make_room(&self, bytes: u64, chunk: &File) -> bool {
         for object in objects_in(&self.root).unwrap_or_default() {
-            let freed = remove_unused(&object);
-            self.subtract(freed);
+            let freed = self.subtract(|| remove_unused(&object));
             if freed > 0 && self.try_reserve(bytes, chunk) {
                 return true;
             }
@@ -86,18 +89,27 @@ impl Size {
         false
     }
 
-    /// Sets the sum to the actual size.
+    /// Sets the sum to the actual size, and removes what writers that ended have left.
     pub(crate) fn count_again(&self) -> io::Result<()> {
         let count = || {
             let mut sum = 0;
             for object in objects_in(&self.root)? {
                 for chunk in chunks_in(&object).unwrap_or_default() {
+                    if is_temporary(&chunk) && remove_if_unlocked(&chunk) {
+                        continue;
+                    }
                     sum += chunk.metadata().map_or(0, |metadata| metadata.len());
                 }
             }
             io::Result::Ok(sum)
         };
         self.locked(|used| ((), count().unwrap_or(used)))
+    }
+
+    /// The sum.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> u64 {
+        self.locked(|used| (used, used)).unwrap_or_default()
     }
 
     /// Opens the file each time: threads and forked processes that share a descriptor also share its lock.

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) struct CachedChunk {
     pub(crate) cache: Arc<Cache>,
     pub(crate) object: ObjectId,
     pub(crate) range: Range<u64>,
+    /// Keeps what is being written, also after the object is closed.
+    pub(crate) _kept: Option<Arc<File>>,
 }
 
 /// The result of a lookup in the cache.
@@ -97,6 +100,8 @@ impl CachedChunk {
                 // The previous owner of the chunk may have finished just before.
                 Claimed::Ours(claim) => match find() {
                     Some(bytes) => Found::Bytes(bytes),
+                    // It cannot be read now, as without memory, and counts already.
+                    None if cache.has(object, number) => Found::Refused,
                     None => cache.reserve(claim, length).map_or(Found::Refused, Found::New),
                 },
                 Claimed::Busy => Found::Busy,
@@ -116,16 +121,18 @@ impl CachedChunk {
             Ok(()) => body.publish().await,
             Err(error) => Err(error),
         };
-        if body.has_failed() {
-            self.cache.refuse();
-            drop(body);
-            return origin.fetch(self.range).await;
-        }
         if received.is_ok() {
             let number = Self::number(&self.range);
             locked(&self.process.chunks).whole.insert((self.object, number));
+            return received;
         }
-        received
+        let has_disk_failed = body.has_failed();
+        body.give_up().await;
+        if !has_disk_failed {
+            return received;
+        }
+        self.cache.refuse();
+        origin.fetch(self.range).await
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct RemoteObject {
     are_ends_good: AtomicBool,
     cache: Option<Arc<Cache>>,
     /// Keeps the object's chunks in the cache.
-    kept: OnceLock<Option<File>>,
+    kept: OnceLock<Option<Arc<File>>>,
 }
 
 /// A part of a read that is being fetched.
@@ -87,8 +87,9 @@ impl RemoteObject {
     fn cached_chunk(&self, process: &'static Process, range: &Range<u64>) -> Option<CachedChunk> {
         let cache = self.cache.as_ref().filter(|_| CachedChunk::is_one(range, self.pinned.size))?;
         // Without the lock, other processes may remove the chunks; then they are fetched again.
-        self.kept.get_or_init(|| cache.keep(self.id).ok());
-        Some(CachedChunk { process, cache: Arc::clone(cache), object: self.id, range: range.clone() })
+        let kept = self.kept.get_or_init(|| cache.keep(self.id).ok().map(Arc::new)).clone();
+        let cache = Arc::clone(cache);
+        Some(CachedChunk { process, cache, object: self.id, range: range.clone(), _kept: kept })
     }
 
     fn chunk_of(&self, range: &Range<u64>) -> Range<u64> {
@@ -257,7 +258,9 @@ impl Blocks for RemoteObject {
             return Ok(bytes);
         }
         let process = Process::here()?;
-        let expected = self.pattern.see(&range, self.pinned.size, self.target.settings.memory_bytes);
+        // All objects share the memory.
+        let memory = self.target.settings.memory_bytes / process.spans.recent_objects();
+        let expected = self.pattern.see(&range, self.pinned.size, memory);
         let parts = match process.spans.find(self.id, &range) {
             Some(span) => vec![(span, range)],
             None if !is_one_piece(&range)

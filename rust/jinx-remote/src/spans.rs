@@ -4,7 +4,7 @@
 use crate::access_pattern::CHUNK_BYTES;
 use crate::process::locked;
 use bytes::Bytes;
-use jinx_core::checked_math::to_usize;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::{Error, Result, interrupt};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
@@ -15,6 +15,8 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_millis(50);
 /// The number of spans before a range that are checked, because one of them may cover the range.
 const LOOKED_AT: usize = 8;
+/// The number of the last requests that show which objects are being read.
+const RECENT: usize = 16;
 
 /// A hash of the object's URL and version.
 pub(crate) type ObjectId = u128;
@@ -80,6 +82,15 @@ impl Spans {
     /// The span that covers a range, if there is one.
     pub(crate) fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         locked(&self.0).find(object, range)
+    }
+
+    /// The number of objects that are being read, as far as the last requests show; at least 1.
+    pub(crate) fn recent_objects(&self) -> u64 {
+        let kept = locked(&self.0);
+        let mut objects: Vec<_> = kept.order.iter().rev().take(RECENT).map(|(object, _)| object).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        to_u64(objects.len()).max(1)
     }
 
     /// Forgets the spans that overlap a range.
@@ -168,6 +179,20 @@ mod tests {
         spans.find_or_add(2, &(0..100), 0..100, 250);
         assert!(spans.find(1, &(10..20)).is_none());
         assert!(spans.find(1, &(200..300)).is_some() && spans.find(2, &(0..1)).is_some());
+    }
+
+    #[test]
+    fn objects_count_while_they_are_read() {
+        let spans = Spans::default();
+        assert_eq!(spans.recent_objects(), 1);
+        for i in 0..30 {
+            spans.find_or_add(u128::from(i % 3), &(i..i + 1), i..i + 1, 1000);
+        }
+        assert_eq!(spans.recent_objects(), 3);
+        for i in 30..46 {
+            spans.find_or_add(7, &(i..i + 1), i..i + 1, 1000);
+        }
+        assert_eq!(spans.recent_objects(), 1);
     }
 
     #[test]

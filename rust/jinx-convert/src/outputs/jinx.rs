@@ -1,7 +1,7 @@
 //! Writes rows to a JINX dataset: workers encode them, and the calling thread places them.
 
 use crate::arrow::project::is_in_column;
-use crate::suggest::no_such_column;
+use crate::suggest::no_written_column;
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
@@ -75,7 +75,7 @@ impl RowTarget for JinxTarget {
 
     fn finish(self) -> Result<Summary> {
         if let Some(column) = self.missing.first().filter(|_| self.writer.rows() > 0) {
-            return Err(Error::invalid(no_such_column(column, self.names.iter().map(String::as_str))));
+            return Err(Error::invalid(no_written_column(column, self.names.iter().map(String::as_str))));
         }
         let written = self.writer.close()?;
         Ok(Summary {

@@ -29,6 +29,12 @@ impl Access {
         }
     }
 
+    /// Whether bytes may be mapped without being asked to, as far as the environment says.
+    pub fn may_map() -> bool {
+        let access = Self::Auto.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref());
+        !matches!(access, Ok(Self::Pread))
+    }
+
     /// Replaces `Auto` by the value of the environment variable, if it is set.
     pub(crate) fn or_from_environment(self, variable: Option<&OsStr>) -> Result<Self> {
         match variable {

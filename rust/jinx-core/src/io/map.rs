@@ -1,7 +1,6 @@
 //! Read-only memory maps.
 #![allow(unsafe_code)]
 
-use super::access::{ACCESS_VARIABLE, Access};
 use super::process_limits::max_maps;
 use bytes::Bytes;
 use memmap2::{Advice, Mmap, MmapOptions};
@@ -36,9 +35,10 @@ impl Map {
         // wherever they are used as a position; the first bytes of a format; and decompressors, which stay within their
         // input and output whatever they read. No unchecked conversion relies on an earlier check of bytes in the map.
         // If another program shrinks the file, an access past the end raises SIGBUS, which ends the process but exposes
-        // no memory; `io="pread"` avoids this.
+        // no memory; `io="pread"` avoids this for local files.
         // The same holds for the chunks of the cache of remote data: a directory that only its user may write to, files
-        // that are written under another name, renamed, and then only unlinked, which leaves their maps alone.
+        // that are written under another name, renamed, and then only unlinked, which leaves their maps alone. `JINX_IO=pread`, which is read when a cache is
+        // opened, avoids their maps.
         let map = unsafe { options.map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(Arc::new(CountedMap(map))))
@@ -60,13 +60,9 @@ impl Map {
 /// bytes that will all be read, such as those of a checksum.
 ///
 /// # Errors
-/// `OutOfMemory` if this library has half of the maps that a process may have, `Unsupported` if the environment asks for
-/// positioned reads, and the errors of the system: then read the file instead.
+/// `OutOfMemory` if this library has half of the maps that a process may have, and the errors of the system: then read
+/// the file instead.
 pub fn mapped(file: &File, length: usize) -> io::Result<Bytes> {
-    let access = Access::Auto.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref());
-    if matches!(access, Ok(Access::Pread)) {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
     if Map::are_many() {
         return Err(io::ErrorKind::OutOfMemory.into());
     }

@@ -11,18 +11,16 @@ use memchr::memmem;
 /// The beginning of every footer.
 const START: &[u8] = b"{\"index.npy";
 /// The maximum number of places where a footer may begin that are examined.
-const MAX_STARTS: usize = 64;
+const MAX_STARTS: usize = 8;
 /// The number of lines at the end of a file that may be pieces of a footer and its trailer.
 const MAX_PIECES: u64 = 4;
-/// Members of which a footer has all and a sample has at most one.
-const MEMBERS: [&[u8]; 6] = [
-    START,
-    b"\"num_samples\":",
-    b"\"line_hash\":{",
-    b"\"fields\":[{\"path\":",
-    b"\"columns\":[{\"path\":",
-    b",\"digest\":\"",
-];
+/// Members of which a footer has all and a sample has at most one, whatever its columns are named.
+const MEMBERS: [&[u8]; 4] =
+    [START, b"\"line_hash\":{", b"\"fields\":[{\"path\":", b"\"columns\":[{\"path\":"];
+/// The last member of a footer.
+const DIGEST: &[u8] = b",\"digest\":\"";
+/// The number of bytes of that member and the end of the footer.
+const END_BYTES: usize = 29;
 
 /// The footer and its offset, also if it is not where the last line of the file says.
 pub(super) fn find_footer(main: &Source) -> Option<(Footer, u64)> {
@@ -51,11 +49,20 @@ pub(super) fn is_remains(text: &[u8], line: u64, lines: u64) -> bool {
     if line + MAX_PIECES < lines {
         return false;
     }
-    let tail = &text[text.len().saturating_sub(28)..];
-    memmem::find(&text[..text.len().min(12)], &START[1..]).is_some()
-        || memmem::find(tail, b",\"digest\":\"").is_some()
-        || (text.len() <= 20 && text.iter().all(u8::is_ascii_digit))
-        || MEMBERS.iter().filter(|member| memmem::find(text, member).is_some()).count() > 1
+    if MEMBERS.iter().filter(|member| memmem::find(text, member).is_some()).count() > 1 {
+        return true;
+    }
+    // A whole object may be a sample.
+    match (text.starts_with(b"{"), text.ends_with(b"}")) {
+        (true, true) => false,
+        (true, false) => text.starts_with(START),
+        (false, _) => {
+            let end = &text[text.len().saturating_sub(END_BYTES)..];
+            memmem::find(&text[..text.len().min(START.len() + 1)], &START[1..]).is_some()
+                || memmem::find(end, DIGEST).is_some()
+                || (text.len() <= 20 && text.iter().all(u8::is_ascii_digit))
+        }
+    }
 }
 
 /// Whether a value holds a pointer into the sidecar as if it were a sample's own value, because its name is damaged.

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The stored checksums of lines.
 pub(super) struct LineHashes {
     known: HashSet<u64>,
-    /// Lines whose checksums are in damaged chunks.
+    /// Lines whose checksums are in damaged chunks, in order.
     unknown: Vec<Range<u64>>,
     pub(super) problem: Option<Error>,
 }
@@ -39,7 +39,7 @@ impl LineHashes {
         };
         let unknown: Vec<_> = damaged.iter().map(|range| range.start / 8..range.end.div_ceil(8)).collect();
         let all = bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0));
-        let is_known = |line: &u64| !unknown.iter().any(|lines| lines.contains(line));
+        let is_known = |line: &u64| !has_line(&unknown, *line);
         let known = (0..).zip(all).filter(|(line, _)| is_known(line)).map(|(_, hash)| hash).collect();
         Ok(Some(Self { known, unknown, problem }))
     }
@@ -49,6 +49,12 @@ impl LineHashes {
         if self.known.contains(&hash) {
             return Some(true);
         }
-        (!self.unknown.iter().any(|lines| lines.contains(&line))).then_some(false)
+        (!has_line(&self.unknown, line)).then_some(false)
     }
+}
+
+/// Whether a line is in one of the ranges, which are in order.
+fn has_line(ranges: &[Range<u64>], line: u64) -> bool {
+    let first = ranges.partition_point(|lines| lines.end <= line);
+    ranges.get(first).is_some_and(|lines| lines.start <= line)
 }
