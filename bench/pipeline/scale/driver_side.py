@@ -57,7 +57,7 @@ def resume(folder: Path | str, size: Size, started: float) -> dict[str, Any]:
 def make_parts(folder: Path) -> int:
     """Put empty files in place of the parts that a simulated run has committed, for `resume` to list."""
     with opened_run(folder) as run:
-        names = [name for piece in run.ledger.all_pieces() for name in piece.part_names()]
+        names = [str(part.part) for piece in run.ledger.all_pieces() for part in piece.parts()]
         for name in names:
             (run.directory.parts / name).touch()
     return len(names)
