@@ -308,7 +308,7 @@ def test_names_that_were_not_indexed_are_said(cli, lines, tmp_path):
     assert "'d.n' was not indexed" not in done.err
     assert done.code == 0
     refused = cli("convert", lines, tmp_path / "n.jinx", "--indexed", "nope")
-    assert "there is no column 'nope'" in refused.err
+    assert "no sample that was written has the column 'nope'" in refused.err
     assert refused.code == 2
     assert not (tmp_path / "n.jinx").exists()
 
