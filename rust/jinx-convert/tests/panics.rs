@@ -49,7 +49,9 @@ fn of_verify() {
     assert_eq!(verify(&path, &mut |_, _| Ok(())).unwrap(), []);
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
         jinx_core::interrupt::set_question(panics_on_threads_of_the_core);
-        assert_internal(&verify(&path, &mut |_, _| Ok(())).unwrap_err(), "a checking thread");
+        // On a busy machine, the calling thread may do all of the work.
+        let error = (0..100).find_map(|_| verify(&path, &mut |_, _| Ok(())).err()).unwrap();
+        assert_internal(&error, "a checking thread");
     }
 }
 
