@@ -49,7 +49,7 @@ class SlowFilter(Filter):
         if "SLOW_FILTER_RAISES" in os.environ:
             raise ValueError("it was measured again")
         if max(batch.column("n"), default=0) >= int(os.environ.get("SLOW_FILTER_HOLDS", sys.maxsize)):
-            time.sleep(600)  # whoever waits for this row is killed
+            time.sleep(600)  # a process that waits for this row is killed
         time.sleep(self.seconds * len(batch))
         return {"n_rest": [n % 3 for n in batch.column("n")]}
 

@@ -152,6 +152,11 @@ mod tests {
         Builder::new_current_thread().build().unwrap()
     }
 
+    fn new_chunk(cache: &Arc<Cache>) -> NewChunk {
+        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
+        cache.reserve(claim, 3_000_000).unwrap()
+    }
+
     fn received(runtime: &Runtime, body: &mut impl Body) -> Result<()> {
         runtime.block_on(async {
             for part in parts() {
@@ -176,8 +181,7 @@ mod tests {
     fn a_body_in_the_cache_is_a_chunk_once_it_is_whole() {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path());
-        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
-        let mut body = InCache::new(cache.reserve(claim, 3_000_000).unwrap());
+        let mut body = InCache::new(new_chunk(&cache));
         let runtime = runtime();
         received(&runtime, &mut body).unwrap();
         assert!(cache.find(1, 0, 3_000_000, false).is_none());
@@ -191,8 +195,7 @@ mod tests {
     fn a_disk_that_refuses_bytes_is_known_and_keeps_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path());
-        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
-        let mut chunk = cache.reserve(claim, 3_000_000).unwrap();
+        let mut chunk = new_chunk(&cache);
         // A handle that cannot be written.
         chunk.claim.file = File::open(&chunk.claim.temporary).unwrap();
         let mut body = InCache::new(chunk);
@@ -206,8 +209,7 @@ mod tests {
     fn giving_up_does_not_block_the_network() {
         let directory = tempfile::tempdir().unwrap();
         let cache = cache(directory.path());
-        let Claimed::Ours(claim) = cache.claim(1, 0) else { panic!("nobody else claims it") };
-        let mut body = InCache::new(cache.reserve(claim, 3_000_000).unwrap());
+        let mut body = InCache::new(new_chunk(&cache));
         let runtime = runtime();
         received(&runtime, &mut body).unwrap();
         let size = File::open(directory.path().join("v1/size")).unwrap();

@@ -93,7 +93,7 @@ def test_a_work_that_fills_the_pipe_is_sent_to_a_busy_worker_without_waiting(wor
     workers.load_work("large", Slow(1, b"x" * 5_000_000))
     assert news(workers, 1) == [Ready(worker)]
     submit(workers, worker, "first", 0)
-    # It reads nothing: whoever waited for it would wait forever.
+    # It reads nothing: a process that waited for it would wait forever.
     os.kill(workers.pids()[worker], signal.SIGSTOP)
     submit(workers, worker, "large", 1)
     os.kill(workers.pids()[worker], signal.SIGCONT)
@@ -132,16 +132,21 @@ def test_a_worker_that_does_not_end_is_not_waited_for(workers, monkeypatch):
     process.wait(60)
 
 
+def make_busy(workers, worker, work):
+    """Let a new worker begin a long task."""
+    workers.load_work("long", work)
+    assert news(workers, 1) == [Ready(worker)]
+    submit(workers, worker, "long", 0)
+    while workers.busy_with(worker) != "slow":
+        assert workers.events(0.1) == []
+
+
 def slow_worker(tmp_path, row_seconds):
     """A worker that runs batches of a tenth of a second, with a limit."""
     reserve = Reserve(Room((), 10**9))
     workers = LocalWorkers(tmp_path / "log", pools={"cpu": Resources()}, reserve=reserve, row_seconds=row_seconds)
     worker = workers.start("cpu")
-    workers.load_work("long", Slow(3000))
-    assert news(workers, 1) == [Ready(worker)]
-    submit(workers, worker, "long", 0)
-    while workers.busy_with(worker) != "slow":
-        assert workers.events(0.1) == []
+    make_busy(workers, worker, Slow(3000))
     return workers, worker
 
 
@@ -172,11 +177,7 @@ def test_time_in_which_all_stood_still_does_not_count(tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_is_told_of_with_what_it_was_at(workers):
     worker = workers.start("cpu")
-    workers.load_work("long", Slow(300))
-    assert news(workers, 1) == [Ready(worker)]
-    submit(workers, worker, "long", 0)
-    while workers.busy_with(worker) != "slow":
-        assert workers.events(0.1) == []
+    make_busy(workers, worker, Slow(300))
     os.kill(workers.pids()[worker], signal.SIGKILL)
     assert news(workers, 1) == [Died(worker, Cause.DIED, "killed by SIGKILL", "slow")]
 

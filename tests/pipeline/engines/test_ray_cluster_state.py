@@ -82,7 +82,7 @@ def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
     with RayCluster(head).watched() as cluster:
         head.answers.clear()
         time.sleep(0.05)
-        # Whoever asked the head would wait until the end of the test.
+        # A run that asked the head would wait until the end of the test.
         for _ in range(100):
             assert [node["NodeID"] for node in cluster.nodes()] == ["a"]
             assert cluster.is_alive("a")

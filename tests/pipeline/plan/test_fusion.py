@@ -77,7 +77,7 @@ def test_branches_become_one_node_that_reads_what_the_first_read(monkeypatch):
     assert [stream.node for stream in node.reads] == [graph.sources[0].id]
     before = unfused(diamond(), monkeypatch)
     assert len(before.of_kind("map")) == 4
-    # Whoever reads the node finds it under the same name.
+    # Nodes that read this one find it under the same name.
     assert node.id == before.of_kind("map")[-1].id
     assert [item.id for item in graph.nodes if item.kind != "map"] == [
         item.id for item in before.nodes if item.kind != "map"

@@ -37,8 +37,8 @@ impl Map {
         // If another program shrinks the file, an access past the end raises SIGBUS, which ends the process but exposes
         // no memory; `io="pread"` avoids this for local files.
         // The same holds for the chunks of the cache of remote data: a directory that only its user may write to, files
-        // that are written under another name, renamed, and then only unlinked, which leaves their maps alone. `JINX_IO=pread`, which is read when a cache is
-        // opened, avoids their maps.
+        // that are written under another name, renamed, and then only unlinked, which leaves their maps alone.
+        // `JINX_IO=pread`, which is read when a cache is opened, avoids their maps.
         let map = unsafe { options.map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(Arc::new(CountedMap(map))))
