@@ -1,13 +1,19 @@
 """`jinx.shuffle` and `jinx.sort`: a whole dataset in another order."""
 
+import contextlib
 import enum
 import errno
 import json
 import math
+import multiprocessing
 import os
 import random
 import re
+import signal
 import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +252,27 @@ def test_function_from_a_file_in_worker_processes(source, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.py"):
         jinx.sort(source, tmp_path / "b.jinx", code="none.py:f")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.binx", "a.jinx", "keys.py"]
+
+
+def test_an_interruption_waits_until_the_workers_have_started(source, tmp_path, monkeypatch):
+    (tmp_path / "keys.py").write_text("def width(sample):\n    return sample['meta']['width']\n")
+    submit, started, ended = ProcessPoolExecutor.submit, [], threading.Event()
+
+    def interrupted(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        started.append(submit(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+    with contextlib.ExitStack() as at_end:
+        at_end.callback(ended.set)
+        threading.Thread(target=ended.wait).start()  # The system gives it a signal that the main thread blocks.
+        with pytest.raises(KeyboardInterrupt):
+            jinx.sort(source, tmp_path / "out.jinx", code=f"{tmp_path}/keys.py:width", workers=1)
+    assert len(started) == 1
+    assert multiprocessing.active_children() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.py"]
 
 
 def test_a_file_that_was_edited_within_a_second_is_run_as_it_is_now(source, tmp_path, monkeypatch):

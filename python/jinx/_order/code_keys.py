@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -14,6 +15,7 @@ from jinx._order.key_values import checked_key
 from jinx.errors import JinxError
 
 _BLOCK = 1024
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # In a worker process: the dataset and the function.
 _WORK: list[Any] = []
 
@@ -82,12 +84,28 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
 
 @contextmanager
 def _uninterrupted() -> Generator[None]:
-    """Block Ctrl-C in processes that start meanwhile: a process that is not ready yet would print a traceback."""
+    """Block Ctrl-C in processes that start meanwhile: a process that is not ready yet would print a traceback.
+
+    Here it is put off until the end, as are the other signals that stop a command. The mask does not do that: the
+    system gives the signal to another thread, and Python raises `KeyboardInterrupt` in the main thread, which would
+    leave a process that no pool knows.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in _STOPS if is_main}
+    received: list[int] = []
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, lambda number, _: received.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        for number in received[:1]:
+            signal.raise_signal(number)
 
 
 def _start(dataset: Dataset, code: str) -> None:
