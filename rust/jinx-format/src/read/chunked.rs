@@ -5,7 +5,8 @@ use crate::footer::{ArrayRef, ColumnInfo};
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;
 use bytes::Bytes;
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::Source;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -112,29 +113,38 @@ impl Shard {
     }
 
     fn open_column(&self, info: &ColumnInfo) -> Result<OpenColumn> {
+        let is_mapped = self.sidecar().is_some_and(Source::is_mapped);
         let mut unchecked = Vec::new();
         let mut open = |place: &ArrayRef, expected: u64, bits: u64, what: &str| {
-            if let Some((array, bytes)) = self.mapped_chunks(place, expected, bits)? {
-                unchecked.push(array);
+            let mut in_chunks = || -> Result<Option<Bytes>> {
+                let opened = self.unchecked_array(place, expected, bits)?;
+                Ok(opened.map(|(array, bytes)| {
+                    unchecked.push(array);
+                    bytes
+                }))
+            };
+            if is_mapped && let Some(bytes) = in_chunks()? {
                 return Ok(bytes);
             }
-            self.array_bytes(place, Some(expected), what)
+            match self.array_bytes(place, Some(expected), what) {
+                // The rows of intact chunks can be read all the same.
+                Err(error) if error.cause() == Cause::Corrupt => in_chunks()?.ok_or(error),
+                read => read,
+            }
         };
         let column = self.assemble_column(info, &mut open)?;
         Ok(OpenColumn { column, unchecked })
     }
 
-    /// An array of `expected` bytes that need not be read as a whole, because it has several chunks and is mapped.
-    fn mapped_chunks(
+    /// An array of `expected` bytes whose chunks are compared when they are read; `None` if it has none.
+    fn unchecked_array(
         &self,
         place: &ArrayRef,
         expected: u64,
         bits: u64,
     ) -> Result<Option<(UncheckedArray, Bytes)>> {
         let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(None) };
-        let Some(side) = self.sidecar().filter(|side| side.is_mapped() && *length == expected) else {
-            return Ok(None);
-        };
+        let Some(side) = self.sidecar().filter(|_| *length == expected) else { return Ok(None) };
         let bytes = side.read(*offset, *length)?;
         let checks = ChunkChecks::of(place, self.main().len())?;
         Ok(checks.map(|checks| (UncheckedArray { checks, offset: *offset, bits }, bytes)))
