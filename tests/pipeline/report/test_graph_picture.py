@@ -10,9 +10,11 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.cli.program import pipeline
 from jinx_pipeline.recipe.read import read_recipe, recipe_of
+from jinx_pipeline.report.figures import OperatorTotals
 from jinx_pipeline.report.graph_picture import Arrow, Box, Picture, mermaid, picture_of
 from jinx_pipeline.report.graph_svg import document, svg
 from jinx_pipeline.report.page import run_page
+from jinx_pipeline.report.run_result import OutputResult, RunResult
 from pipeline.execute.graph_recipes import write_data
 
 QUERY = "SELECT id, score FROM scores ORDER BY id"
@@ -71,6 +73,16 @@ def test_after_a_run_arrows_have_rows_and_boxes_seconds(folder):
     text = run_page(recipe, result)
     assert text.count("<svg") == 1
     assert "good.jinx" in text
+
+
+def test_rows_on_arrows_are_those_of_the_recipe_s_order_if_a_later_filter_ran_first():
+    process = ["clean_links_mapper", "words_num_filter", "text_length_filter"]
+    recipe = recipe_of({"dataset": "a.jinx", "process": process, "export": "b.jinx"})
+    counts = [(100, 100), (90, 60), (100, 90)]
+    totals = [OperatorTotals(place, process[place], *rows) for place, rows in enumerate(counts)]
+    outputs = [OutputResult("b.jinx", 60, 1)]
+    result = RunResult("b.jinx", 100, 60, 1, 1.0, [], totals, "w", outputs=outputs, source_rows=[100])
+    assert list(arrows(picture_of(recipe, result)).values()) == ["100", "100", "70", "60"]
 
 
 def test_svg_is_well_formed_and_no_boxes_overlap(folder):

@@ -6,12 +6,15 @@ from typing import Final, Literal
 
 from jinx_pipeline.operators.api.gather import Gather
 from jinx_pipeline.operators.table.table_upsert import TableUpsert
+from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe, StepPort
 from jinx_pipeline.report.run_result import RunResult
 
 BoxKind = Literal["source", "operators", "sink"]
 
 _MAX_OPERATORS: Final = 6
+_KEPT: Final = frozenset({"out", "kept"})
+"""The ports that need no name."""
 _SHAPES: Final[dict[BoxKind, tuple[str, str]]] = {
     "source": ("[(", ")]"),
     "operators": ("[", "]"),
@@ -99,6 +102,7 @@ class _Drawing:
         self._recipe = recipe
         self._result = result
         self._totals = {} if result is None else {totals.place: totals for totals in result.operators}
+        self._rows_out = self._rows_after()
         self.nodes: dict[str, list[int]] = {}
         self._box_of: dict[int, str] = {}
         for place, step in enumerate(recipe.steps):
@@ -186,7 +190,7 @@ class _Drawing:
 
     def _output(self, port: StepPort) -> tuple[str, str]:
         """The box of a port, and the name of the output."""
-        return self._box(port), "" if port.port in {"out", "kept"} else port.port
+        return self._box(port), "" if port.port in _KEPT else port.port
 
     def _streams(self, ports: Sequence[StepPort]) -> list[tuple[StepPort, float | None]]:
         """The ports of boxes, with their weights in a mixture."""
@@ -220,7 +224,35 @@ class _Drawing:
         totals = self._totals[port.step]
         if port.port == "dropped":
             return totals.rows_in - totals.rows_out - totals.bad_rows
-        return totals.bad_rows if port.port == "failed" else totals.rows_out
+        return totals.bad_rows if port.port == "failed" else self._rows_out[port.step]
+
+    def _rows_after(self) -> dict[int, int]:
+        """The rows that leave each step, as if steps ran in the order of the recipe.
+
+        The planner lets the fastest of the filters that commute run first, so that what one of them reads and keeps
+        depends on its speed. From the rows that the first one reads, those that each drops are subtracted.
+        """
+        runs: list[list[int]] = []
+        run_of: dict[int | None, list[int]] = {}
+        for place, (inputs, step) in enumerate(zip(self._recipe.step_inputs, self._recipe.steps, strict=True)):
+            if place not in self._totals:
+                continue
+            moves = may_move(step.operator)
+            before = inputs[0].step if len(inputs) == 1 and inputs[0].port in _KEPT else None
+            run = run_of.get(before, [])
+            if not moves or not run or run[-1] != before:
+                run = []
+                runs.append(run)
+            run.append(place)
+            if moves:
+                run_of[place] = run
+        rows: dict[int, int] = {}
+        for run in runs:
+            left = max(self._totals[place].rows_in for place in run)
+            for place in run:
+                left -= self._totals[place].rows_in - self._totals[place].rows_out
+                rows[place] = left
+        return rows
 
 
 def mermaid(picture: Picture) -> str:
