@@ -1,5 +1,6 @@
 """A virtual environment for each set of peers that fits together, outside the clone, from pinned requirements."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 REQUIREMENTS = Path(__file__).parent / "peers" / "requirements"
 ROOT = Path(__file__).parents[1]
@@ -33,34 +35,61 @@ def python_of(name: str) -> Path:
     wanted = (REQUIREMENTS / f"{name}.in").read_text()
     text = pins.read_text() + wanted
     directory = cache() / "environments" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    python = directory / "bin" / "python"
-    if not (directory / ".complete").exists():
-        shutil.rmtree(directory, ignore_errors=True)
+    complete = directory / ".complete"
+    if not complete.exists():
         directory.parent.mkdir(parents=True, exist_ok=True)
-        print(f"setting up {name} in {directory}", file=sys.stderr, flush=True)
-        _install(directory, python, pins, _without_dependencies(wanted))
-        (directory / ".complete").touch()
-    return python
+        with directory.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of two processes that need it, one makes it
+            if not complete.exists():
+                print(f"setting up {name} in {directory}", file=sys.stderr, flush=True)
+                _make(directory, pins, _without_dependencies(wanted))
+                complete.touch()
+    return directory / "bin" / "python"
 
 
-def _install(directory: Path, python: Path, pins: Path, alone: list[str]) -> None:
+class _Installer(NamedTuple):
+    """Its commands, without what they make or install, and options for a package that asks for another Python."""
+
+    make: list[str]
+    install: list[str]
+    foreign: list[str]
+
+
+def _installers(python: Path) -> list[_Installer]:
+    """uv, where there is one, and pip, which is configured apart from it and may reach an index that uv does not."""
+    pip = [str(python), "-m", "pip", "install", "--quiet"]
+    installers = [_Installer([sys.executable, "-m", "venv"], pip, ["--ignore-requires-python"])]
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    index = os.environ.get("TORCH_INDEX")
     if uv:
-        _do([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
         # pip compiles modules when it installs them; uv is told to.
         install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
-        foreign = ["--python-version", "3.12"]
-    else:
-        _do([sys.executable, "-m", "venv", str(directory)])
-        install = [str(python), "-m", "pip", "install", "--quiet"]
-        foreign = ["--ignore-requires-python"]
+        make = [uv, "venv", "--quiet", "--python", sys.executable]
+        installers.insert(0, _Installer(make, install, ["--python-version", "3.12"]))
+    return installers
+
+
+def _make(directory: Path, pins: Path, alone: list[str]) -> None:
+    errors: list[str] = []
+    for installer in _installers(directory / "bin" / "python"):
+        shutil.rmtree(directory, ignore_errors=True)
+        try:
+            _install(installer, directory, pins, alone)
+        except InstallError as error:
+            errors.append(str(error))
+        else:
+            return
+    raise InstallError("; ".join(errors))
+
+
+def _install(installer: _Installer, directory: Path, pins: Path, alone: list[str]) -> None:
+    _do([*installer.make, str(directory)])
+    index = os.environ.get("TORCH_INDEX")
     torch = next((line for line in pins.read_text().splitlines() if line.startswith("torch==")), None)
     if index and torch:
-        _do([*install, "--index-url", index, torch])
-    _do([*install, "-r", str(pins)])
+        _do([*installer.install, "--index-url", index, torch])
+    _do([*installer.install, "-r", str(pins)])
     for requirement in alone:
-        _do([*install, "--no-deps", *foreign, requirement])
+        _do([*installer.install, "--no-deps", *installer.foreign, requirement])
 
 
 def _without_dependencies(wanted: str) -> list[str]:

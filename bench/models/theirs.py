@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.operators.theirs import STATS, made
+from bench.operators.theirs import STATS, made, register
 
 META = "__dj__meta__"
 
@@ -45,11 +45,7 @@ def score_of(facts: dict[str, Any]) -> float | list[Any]:
 
 def main() -> None:
     """All cases."""
-    from loguru import logger
-
-    logger.remove()
-    import data_juicer.ops  # noqa: F401 - registers them
-
+    register()
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     answer: dict[str, Any] = {}
     for name, case in job["cases"].items():

@@ -9,12 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Theirs installs at run time what it misses; the environment holds all that it needs.
-os.environ["UV_OFFLINE"] = "1"
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
-
+# Theirs installs and downloads at run time what it misses; the environment holds all that it needs.
+OFFLINE = {"UV_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 STATS = "__dj__stats__"
+
+
+def register() -> None:
+    """Import their operators, in a process of their environment, which from then on stays offline and logs nothing."""
+    os.environ.update(OFFLINE, HF_DATASETS_DISABLE_PROGRESS_BARS="1")
+    import data_juicer.ops  # noqa: F401 - registers them
+    from loguru import logger
+
+    logger.remove()
 
 
 def made(operator: str, parameters: dict[str, Any]) -> Any:
@@ -67,11 +73,7 @@ def _is_kept(op: Any, sample: dict[str, Any]) -> bool:
 
 def main() -> None:
     """All cases of a job."""
-    from loguru import logger
-
-    logger.remove()
-    import data_juicer.ops  # noqa: F401 - registers them
-
+    register()
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     found: list[Any] = []
     for case in job["cases"]:

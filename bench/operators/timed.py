@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.operators.steps import STEPS, Step
+from bench.operators.theirs import STATS, made, register
 
 BATCH = 1000
 
@@ -25,15 +26,9 @@ def cpu(work: Callable[[], Any]) -> float:
 
 def theirs(texts: list[str]) -> dict[str, float]:
     """Their operators on lists of strings, a thousand at a time, as their engine calls them."""
-    from loguru import logger
+    register()
+    from datasets import Dataset
 
-    logger.remove()
-    import data_juicer.ops  # noqa: F401 - registers them
-    from datasets import Dataset, disable_progress_bars
-
-    from bench.operators.theirs import STATS, made
-
-    disable_progress_bars()
     operators = {step.operator: made(step.operator, {}) for step in STEPS}
     batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
     hashed: list[dict[str, Any]] = []

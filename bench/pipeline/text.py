@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
+from bench.operators.theirs import OFFLINE
 from bench.pipeline.documents import write
 from bench.pipeline.program import measured
 
@@ -22,8 +23,6 @@ RECIPE: list[dict[str, dict[str, Any]]] = [
     {"word_repetition_filter": {"rep_len": 10, "max_ratio": 0.5}},
     {"document_minhash_deduplicator": {"jaccard_threshold": JACCARD}},
 ]
-# Data-Juicer installs and downloads what it misses, unless it is told not to.
-_OFFLINE = {"UV_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
 def source(folder: Path, documents: int) -> Path:
@@ -59,7 +58,7 @@ def theirs(data: Path, folder: Path) -> dict[str, Any]:
         "use_cache": False,
         "process": RECIPE,
     }
-    done = _run([str(python.parent / "dj-process"), "--config"], recipe, folder, _OFFLINE)
+    done = _run([str(python.parent / "dj-process"), "--config"], recipe, folder, OFFLINE)
     with out.open(encoding="utf-8") as file:
         return {**done, "kept": [json.loads(line)["id"] for line in file]}
 

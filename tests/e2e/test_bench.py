@@ -53,8 +53,10 @@ def test_what_was_read_is_the_same_for_all_systems(saved):
 
 
 def test_a_peer_that_cannot_be_installed_is_shown(tmp_path):
-    # No index answers there, and nothing is in the cache that the installer is told to use.
-    environment = {"UV_NO_CACHE": "1", "UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_TIMEOUT": "2"}
+    # No index answers there, and the installers find nothing elsewhere: neither in a cache nor in a directory of wheels.
+    index = "http://127.0.0.1:9/simple"
+    environment = {"UV_NO_CACHE": "1", "UV_DEFAULT_INDEX": index, "UV_HTTP_TIMEOUT": "2"}
+    environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index, "PIP_RETRIES": "0", "PIP_FIND_LINKS": ""}
     file = tmp_path / "results.json"
     command = ["--peers", "jinx,webdataset", "--cases", "iterate_all", "--save", str(file)]
     with pytest.MonkeyPatch.context() as patch:

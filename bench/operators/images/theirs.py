@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.operators.images.cases import CASES, Case, taken
-from bench.operators.theirs import STATS, made
+from bench.operators.theirs import STATS, made, register
 
 
 def results(case: Case, samples: list[dict[str, Any]]) -> list[Any]:
@@ -63,11 +63,7 @@ def timed(operators: list[str], samples: list[dict[str, Any]]) -> dict[str, floa
 
 def main() -> None:
     """All cases, and the times."""
-    from loguru import logger
-
-    logger.remove()
-    import data_juicer.ops  # noqa: F401 - registers them
-
+    register()
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     answer = {
         "results": [results(case, job["samples"][case.samples]) for case in CASES],

@@ -4,18 +4,14 @@ python -m bench.operators.videos.theirs DIRECTORY RESULTS.json
 """
 
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-# Theirs installs at run time what it misses; the environment holds all that it needs.
-os.environ["UV_OFFLINE"] = "1"
-os.environ["HF_HUB_OFFLINE"] = "1"
+from bench.operators.theirs import STATS, register
 
-STATS = "__dj__stats__"
 FILTERS = {
     "video_resolution_filter": {},
     "video_aspect_ratio_filter": {},
@@ -62,13 +58,11 @@ def timed(call: Any, rounds: int) -> float:
 
 def main() -> None:
     """All files of a directory."""
-    import data_juicer.ops  # noqa: F401 - registers them
+    register()
     import soundfile
     from data_juicer.ops.base_op import OPERATORS
     from data_juicer.ops.filter.audio_nmf_snr_filter import compute_nmf_snr
-    from loguru import logger
 
-    logger.remove()
     directory = Path(sys.argv[1])
     results: dict[str, Any] = {}
     times: dict[str, float] = {}
