@@ -18,6 +18,7 @@ UNNEEDED = {
     "pyarrow.compute",
     "jinx_pipeline.annotation.tasks",
     "jinx_pipeline.operators.api.response_cache",
+    "jinx_pipeline.operators.join.join",
     "jinx_pipeline.sample.dialogs",
     "jinx_pipeline.sample.http_client",
     "jinx_pipeline.sample.validators",
