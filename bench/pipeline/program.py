@@ -38,7 +38,9 @@ class Measured:
 
 
 def measured(command: list[str], environment: dict[str, str] | None = None, folder: Path | None = None) -> Measured:
-    """Run a program to its end."""
+    """Run a program to its end; Python may compile the modules that it imports, as an installer does."""
+    given = os.environ if environment is None else environment
+    environment = {name: value for name, value in given.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started, before = time.monotonic(), os.times()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=environment

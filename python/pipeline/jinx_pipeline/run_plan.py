@@ -55,7 +55,6 @@ from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
-from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.store.mirror import is_remote, mirrored, shown
 
 
@@ -170,6 +169,8 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
     refuse_private_columns(inputs, columns)
     refuse_impossible(recipe, lacks=engine.lacks, columns=columns if rows else None)
     if recipe.validators:
+        from jinx_pipeline.sample.validators import validate
+
         validate(opened.dataset, recipe.validators, recipe.roles)
     facts = _publish_facts(directory, opened, syncs_folder=False)
     told = None if facts is None else str(directory.decisions / facts)
@@ -301,6 +302,8 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     plan, opened = plan_of(ledger), OpenSource(Source((grown.path,)))
     refuse_private_columns([grown], opened.dataset.column_names)
     if recipe.validators:
+        from jinx_pipeline.sample.validators import validate
+
         validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
     # Discard what was found by comparing the keys of the old rows, because it does not hold for all rows; and what was
     # gathered from several streams, because the new rows are not at its end. Keep decisions, to compare them with the

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jinx_pipeline.sample import LAYOUTS, DialogError, convert_dialog, layout_of
+from jinx_pipeline.sample.dialogs import LAYOUTS, DialogError, convert_dialog, layout_of
 
 SAMPLES = {
     "messages": {

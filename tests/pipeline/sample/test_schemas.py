@@ -7,7 +7,10 @@ from click.testing import CliRunner
 
 import jinx
 from jinx_pipeline.cli.program import pipeline
-from jinx_pipeline.sample import SCHEMAS, Roles, SampleSchema, SchemaError, ValidationError, convert_schema, validate
+from jinx_pipeline.sample.dialog_errors import SchemaError
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.schemas import SCHEMAS, convert_schema
+from jinx_pipeline.sample.validators import SampleSchema, ValidationError, validate
 
 SAMPLES = {
     "messages": {"id": 1, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]},

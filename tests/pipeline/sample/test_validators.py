@@ -2,13 +2,13 @@
 
 import pytest
 
-from jinx_pipeline.sample import (
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.validators import (
     VALIDATORS,
     DialogShape,
     MediaCounts,
     MediaExist,
     RequiredColumns,
-    Roles,
     ValidationError,
     validate,
 )

@@ -35,8 +35,9 @@ def convert_schema(source: str, out: str, schema: str, target: str, *, overwrite
     import jinx
     from jinx._outputs import refuse_input
     from jinx._suggest import hint
-    from jinx_pipeline.sample import SCHEMAS, SchemaError
-    from jinx_pipeline.sample import convert_schema as converted
+    from jinx_pipeline.sample.dialog_errors import SchemaError
+    from jinx_pipeline.sample.schemas import SCHEMAS
+    from jinx_pipeline.sample.schemas import convert_schema as converted
 
     for name in (schema, target):
         if name not in SCHEMAS:

@@ -16,7 +16,6 @@ from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
-from jinx_pipeline.operators.join.stream_join import StreamJoin
 from jinx_pipeline.operators.table.table_select import TableSelect
 from jinx_pipeline.operators.table.table_upsert import TableUpsert, is_table
 from jinx_pipeline.recipe.errors import Place
@@ -161,6 +160,8 @@ class _Lowering:
         if "path" in places:
             self._refuse(places["path"], f"a join in a graph has no path; the other dataset flows to {node.name}.right")
             return
+        from jinx_pipeline.operators.join.stream_join import StreamJoin
+
         left, right = self._inputs(node, sides["left"]), self._inputs(node, sides["right"])
         try:
             operator = StreamJoin(**values)

@@ -9,7 +9,7 @@ from functools import reduce
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from math import isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jinx._sizes import parse_size
 from jinx_pipeline.database.address import address_of
@@ -20,7 +20,9 @@ from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.export import Export, fit_fields
 from jinx_pipeline.sample.roles import Roles
-from jinx_pipeline.sample.validators import Validator
+
+if TYPE_CHECKING:
+    from jinx_pipeline.sample.validators import Validator
 
 
 @dataclass(frozen=True)
@@ -308,7 +310,7 @@ class Recipe:
     only_rows: tuple[int, ...] | None = None
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
-    validators: tuple[Validator, ...] = ()
+    validators: "tuple[Validator, ...]" = ()
     source_places: tuple[Place, ...] = ()
     code_place: Place | None = None
     outputs: tuple[Output, ...] = ()

@@ -6,7 +6,7 @@ Reading runs no code and opens no file that a recipe names; `recipe/resolve.py` 
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from jinx._sizes import parse_size
 from jinx._suggest import hint
@@ -23,7 +23,9 @@ from jinx_pipeline.recipe.read_models import read_models
 from jinx_pipeline.recipe.recipe_parameters import values_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
-from jinx_pipeline.sample.validators import VALIDATORS, Validator
+
+if TYPE_CHECKING:
+    from jinx_pipeline.sample.validators import Validator
 
 _SECTIONS = ("dataset", "validators", "models", "process", "export")
 _GRAPH_SECTIONS = ("dataset", "validators", "models", "parameters", "nodes", "flows")
@@ -292,9 +294,11 @@ class _Checker:
             self._problems.append((place, str(error)))
             return None
 
-    def _validators(self, section: Located | None) -> list[Validator]:
+    def _validators(self, section: Located | None) -> "list[Validator]":
         if section is None or section.value is None:
             return []
+        from jinx_pipeline.sample.validators import VALIDATORS
+
         if not isinstance(section.value, list):
             self._problems.append((section.place, f"a list of checks: {', '.join(VALIDATORS)}"))
             return []

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from jinx_pipeline.sample.http_client import HttpError, TooLargeError, get
-
 if TYPE_CHECKING:
     import httpx2
 
@@ -26,6 +24,7 @@ def fetch(url: str, roles: "Roles") -> bytes:
         UrlError: Its host, or that of a redirection, is not in `roles.url_hosts`; the server fails or is too slow; the
             answer is larger than `roles.url_bytes`.
     """
+    from jinx_pipeline.sample.http_client import HttpError, TooLargeError, get
 
     def check(location: "httpx2.URL") -> None:
         if location.host not in roles.url_hosts:

@@ -85,6 +85,8 @@ def _size_of_all(elements: Any) -> int | None:
     kinds = set(map(type, elements))
     if kinds <= _NUMBERS:
         return 8 * len(elements)
+    if kinds <= {str, bytes}:
+        return sum(map(len, elements))
     # Of many dicts or lists, all elements are looked at together.
     if kinds == {dict}:
         return _size_of_all([*chain.from_iterable(map(dict.values, elements))])

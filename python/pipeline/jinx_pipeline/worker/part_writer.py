@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -176,7 +177,7 @@ class _Held:
     def of(cls, batch: Batch, columns: Columns, number: int = 0, table: "pa.Table | None" = None) -> Self:
         """The rows with the given columns."""
         removed = {
-            name: sum(value is REMOVED for value in values) for name, values in columns.items() if name != UNCHANGED
+            name: sum(map(is_, values, repeat(REMOVED))) for name, values in columns.items() if name != UNCHANGED
         }
         return cls(batch.unchanged(), number, removed, Counter(chain.from_iterable(columns.get(UNCHANGED, ()))), table)
 

@@ -17,8 +17,10 @@ from typing import NamedTuple, NoReturn
 _OF_WORKERS = (
     "jinx_pipeline.worker.__main__",
     "jinx_pipeline.worker.task_runner",
+    "jinx_pipeline.worker.pandas_import",
     "jinx_pipeline.kernels",
     "pyarrow.compute",
+    "dateutil.relativedelta",  # pyarrow imports it, if it is installed, to convert the first list
 )
 _MESSAGE_BYTES = 1 << 20
 _MAX_FILES = 16

@@ -108,12 +108,11 @@ class ForkServer:
         """
         if not _is_new_process():
             return None
-        with _set(variables):
+        with _set(variables), _uncollected():
             for module in _COMMON:
                 import_module(module)
         if not _has_one_thread():
             return None
-        gc.freeze()  # a collection in either process would copy what both share
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = os.fork()
@@ -172,6 +171,17 @@ def _is_new_process() -> bool:
 
 def _has_one_thread() -> bool:
     return len(list(Path("/proc/self/task").iterdir())) == 1
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Never visit the objects of imported modules: in either process, that would copy what both share."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # `enable` alone would start a collection
+        gc.enable()
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from jinx_pipeline.recipe.model import Options, Recipe
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.memory import USABLE_SHARE, free_memory, memory_share
 from jinx_pipeline.worker.pandas_import import is_spared
-from jinx_pipeline.worker.probe_work import ProbeWork, read_findings
 
 # Time limits for one operator, including its imports and models, and for all operators of a pool.
 _OPERATOR_SECONDS = 10.0
@@ -73,6 +72,8 @@ def _probe_pool(  # noqa: PLR0917 - has one caller
     workers: LocalWorkers, pool: str, recipe: Recipe, source: Source, memory: int | None, places: Sequence[int]
 ) -> Findings:
     """Measure operators in a worker; if it dies in one, measure the others in a new worker."""
+    from jinx_pipeline.worker.probe_work import ProbeWork, read_findings
+
     remaining, until = list(places), time.monotonic() + _SECONDS
     findings = Findings()
     while remaining:

@@ -4,17 +4,19 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.operators.api.model import Model
-from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.sample.media_spool import MediaSpool
 from jinx_pipeline.sample.media_store import MediaStore
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from jinx_pipeline.operators.api.response_cache import Answers
 
 KeptMedium = bytes | str | StoredRange
 """A medium that an operator made, as a value of a sample; see `Context.keep_media`."""
@@ -78,7 +80,12 @@ class Context:
         self.answers_dir = None if answers_dir is None else Path(answers_dir)
         # What operators count, such as requests and tokens; the report shows these numbers.
         self.counts: Counter[str] = Counter()
-        self._answers = Answers(self.answers_dir)
+
+    @cached_property
+    def _answers(self) -> "Answers":
+        from jinx_pipeline.operators.api.response_cache import Answers
+
+        return Answers(self.answers_dir)
 
     def refuse_offline(self, url: str) -> None:
         """Refuse a request where none may be sent; called before each request to a service.

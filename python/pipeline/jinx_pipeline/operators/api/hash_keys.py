@@ -42,7 +42,8 @@ class HashKeys(Exchanged):
         has_key = signatures.column(names[0]).is_valid().to_numpy()
         positions = np.flatnonzero(has_key).astype(np.uint32)
         if len(positions) < len(has_key):
-            signatures = signatures.take(pa.array(positions))
+            # Leave out the columns of other kinds: there may be dozens.
+            signatures = signatures.select(list(dict.fromkeys([*names, *self.extra_columns]))).take(pa.array(positions))
         columns: dict[str, Any] = {
             f"key_{number}": signatures.column(name).combine_chunks() for number, name in enumerate(names)
         }

@@ -7,7 +7,6 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -91,6 +90,8 @@ def checked(cls: type[Any], operator: str, parameters: Mapping[str, Any]) -> dic
     known = {field.name: field for field in fields(cls)}
     for name in parameters:
         if name not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, known, n=1, cutoff=0.6)
             advice = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'no parameters'}"
             raise ParameterError(operator, name, f"no parameter {name!r}; {advice}")

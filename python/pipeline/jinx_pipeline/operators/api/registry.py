@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -75,6 +74,8 @@ def operator_class(name: str) -> type[Operator]:
             cls = _installed()[name].load()
             _REGISTERED.setdefault(name, cls)
     if name not in _REGISTERED:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, names(), n=1, cutoff=0.6)
         advice = f"; did you mean {near[0]!r}?" if near else "; `jinx-pipeline ops` lists all"
         raise UnknownOperatorError(f"no operator {name!r}{advice}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline import kernels
 from jinx_pipeline.dedup.frequent import KEYS, all_keys, frequent_keys, key_lists
@@ -23,8 +22,6 @@ from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-_compute: Any = pc  # pyarrow creates its functions on import, so their types are unknown
 
 
 @register("document_line_deduplicator", modality="text")
@@ -114,8 +111,9 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
 
     def _is_counted(self, lines: pa.Array) -> "npt.NDArray[np.bool_]":
         """A mask of the lines that the parameters allow to be removed."""
-        stripped = _compute.utf8_trim_whitespace(lines)
-        counted = _compute.greater_equal(_compute.utf8_length(stripped), self.min_line_length)
+        compute = _compute()
+        stripped = compute.utf8_trim_whitespace(lines)
+        counted = compute.greater_equal(compute.utf8_length(stripped), self.min_line_length)
         for is_skipped, pattern in (
             (self.skip_brackets, r"^[{}\[\]();]*$"),
             (self.skip_markdown_headers, "^#"),
@@ -123,13 +121,20 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
             (self.skip_html_tags, r"(?i)^</?[a-z][a-z0-9]*[^>]*>?$"),
         ):
             if is_skipped:
-                counted = _compute.and_not(counted, _compute.match_substring_regex(stripped, pattern))
+                counted = compute.and_not(counted, compute.match_substring_regex(stripped, pattern))
         return counted.to_numpy(zero_copy_only=False).copy()
 
 
 def _lines(texts: pa.Array) -> "tuple[pa.Array, npt.NDArray[np.int64]]":
     """The lines of all texts, and the text of each."""
-    split = _compute.split_pattern(texts, "\n")
-    return _compute.list_flatten(split), _compute.list_parent_indices(split).to_numpy(zero_copy_only=False).astype(
-        np.int64
-    )
+    compute = _compute()
+    split = compute.split_pattern(texts, "\n")
+    parents = compute.list_parent_indices(split).to_numpy(zero_copy_only=False)
+    return compute.list_flatten(split), parents.astype(np.int64)
+
+
+def _compute() -> Any:
+    """Functions of Arrow, which pyarrow makes on import: that is slow, and their types are unknown."""
+    import pyarrow.compute
+
+    return pyarrow.compute

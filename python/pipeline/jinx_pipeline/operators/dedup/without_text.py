@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,4 +15,6 @@ def without_text(texts: pa.Array) -> "npt.NDArray[np.bool_]":
     Args:
         texts: Arrow strings without nulls, of shape (n,).
     """
+    import pyarrow.compute as pc  # slower to import than the rest of Arrow
+
     return pc.equal(pc.utf8_trim_whitespace(texts), "").to_numpy(zero_copy_only=False)

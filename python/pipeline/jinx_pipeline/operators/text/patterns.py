@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx.errors import InvalidError
 from jinx_pipeline import kernels
@@ -34,6 +33,8 @@ def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
     """The edited texts, with the unchanged text wherever there is None."""
     if all(text is None for text in edited):
         return texts
+    import pyarrow.compute as pc  # slower to import than the rest of Arrow
+
     return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - pyarrow creates it
 
 

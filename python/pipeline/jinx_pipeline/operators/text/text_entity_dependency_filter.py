@@ -5,7 +5,6 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -53,6 +52,8 @@ class TextEntityDependencyFilter(SpacyTexts, ListFilter):
         return {"num_dependency_edges": [_dependencies(document) for document in self.documents(batch, ctx)]}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
+        import pyarrow.compute as pc  # slower to import than the rest of Arrow
+
         lengths = pc.fill_null(stats["num_dependency_edges"].value_lengths(), 0).to_numpy(zero_copy_only=False)
         return super().keep(stats) & (lengths > 0)
 
