@@ -186,7 +186,7 @@ class FunctionColumn:
 
 def _own_copy(value: Any) -> Any:
     """A value that a sample may change without changing the column: a copy of the lists, dicts and arrays in it."""
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     if kind is list:
         return [_own_copy(element) for element in value]
     if kind is dict:
