@@ -378,6 +378,21 @@ def test_the_samples_that_have_an_added_column_count(first, make, tmp_path):
         make(jinx.concat([first[:0], *then])).load_state_dict(state)
 
 
+@pytest.mark.parametrize(
+    ("then", "now"), [(float("nan"), None), ([float("nan")], [None]), (1, 1.0), (True, 1), (0.0, -0.0)]
+)
+def test_values_that_are_alike_are_other_values(first, then, now):
+    """NaN and None are both missing where samples are compared by a column."""
+
+    def loader(value):
+        return Loader(first.with_columns({"more": [value, "text"] * (COUNT // 2)}), 4, num_workers=0)
+
+    state = loader(then).state_dict()
+    loader(then).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        loader(now).load_state_dict(state)
+
+
 def test_joined_columns_count_by_their_dataset(first, twin):
     def loader(value):
         table = twin.with_columns({"id": list(range(COUNT)), "more": [value] * COUNT})

@@ -114,6 +114,10 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
     number, parts = part
     if not is_paths(source):
         raise ValueError("part works with files as inputs; to write samples, use Writer(out, part=(i, n))")
+    if settings.core["limit"] is not None and parts > 1:
+        raise ValueError(
+            "limit counts the samples of all inputs, and a part reads only its share; leave one of them out"
+        )
     inputs = find_inputs(paths_of(source), settings.input_format)
     if len(inputs.files) < parts:
         raise ValueError(

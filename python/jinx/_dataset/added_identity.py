@@ -69,7 +69,7 @@ def _values_of(dataset: Reader, name: str, column: Any) -> Any:
         ]
     shown = dataset._derive(columns=[name], transforms=[], decoders=None)
     try:
-        return [_core.hash_bytes(block._fingerprints([[name]])) for block in _blocks(shown)]
+        return [_core.hash_bytes(block._fingerprints()) for block in _blocks(shown)]
     except InvalidError:  # values that no file can store
         return None
 
