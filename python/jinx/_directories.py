@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from jinx import _core
 from jinx._convert.formats import FORMATS, format_of
-from jinx.errors import JinxError, UnsupportedError
+from jinx.errors import JinxError, MismatchError, UnsupportedError
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
@@ -81,6 +81,30 @@ def refuse_mixed(directory: str) -> None:
     files = _walk(directory)
     if any(kind == "jinx" for _, kind in files):
         _files_of_one_format(directory, None)
+
+
+def refuse_unlisted(directory: str) -> None:
+    """Refuse to remove or replace a directory with a manifest in which another dataset lies.
+
+    Shards that the manifest does not list, such as those of a writer that died, are removed with it.
+
+    Raises:
+        MismatchError: A `.jinx` file is not in the manifest and has not the name of a shard.
+    """
+    if not os.path.isdir(directory) or not has_manifest(directory):  # noqa: PTH112 - str in, str out
+        return
+    try:
+        listed = {os.path.basename(path) for path, _ in _shards(directory)}  # noqa: PTH119 - str in, str out
+    except JinxError:  # a damaged manifest, which lists nothing
+        return
+    names = [name for name in os.listdir(directory) if name.endswith(".jinx")]  # noqa: PTH208 - str in, str out
+    if other := min(
+        (name for name in names if name not in listed and not name.startswith((".", "shard-"))), default=""
+    ):
+        raise MismatchError(
+            f"{directory}: {other} is in this directory and is another dataset, which its jinx.json does not list; "
+            "nothing is removed"
+        )
 
 
 def refuse_views_among(place: str, files: Sequence[str]) -> None:

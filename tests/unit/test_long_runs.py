@@ -140,6 +140,15 @@ def test_parts_by_convert(tmp_path, inputs):
         jinx.convert(inputs, tmp_path / "more", part=(0, 5))
 
 
+def test_a_limit_of_several_parts_is_refused(tmp_path, inputs):
+    """Each part took that many samples of its own share."""
+    with pytest.raises(ValueError, match="limit counts the samples of all inputs"):
+        jinx.convert(inputs, tmp_path / "out", part=(0, 2), limit=3)
+    assert not (tmp_path / "out").exists()
+    jinx.convert(inputs, tmp_path / "out", part=(0, 1), limit=3)
+    assert jinx.merge(tmp_path / "out").samples == 3
+
+
 def test_parts_by_writers(tmp_path):
     out = tmp_path / "out"
     for part in range(3):

@@ -44,6 +44,31 @@ def test_directories_move_and_are_copied(shards, tmp_path):
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "words", [["rm"], ["mv", "--overwrite"], ["cp", "--overwrite"], ["split", "--overwrite", "--count", "2"]]
+)
+def test_a_dataset_in_a_directory_of_shards_is_not_removed_with_it(words, pair, shards, tmp_path, capsys):
+    """It is not one of the shards that `jinx.json` lists; reading the directory leaves it out."""
+    jinx.open(pair)[::-1].save(shards / "good.jinx")
+    source = pair if words[0] == "split" else samples.write(tmp_path / "new", 3, shard_size="2kB")
+    command = [*words, str(shards)] if words == ["rm"] else [words[0], str(source), str(shards), *words[1:]]
+    assert run(command) != 0
+    assert "good.jinx is in this directory and is another dataset" in capsys.readouterr().err
+    assert (len(jinx.open(shards)), len(jinx.open(shards / "good.jinx"))) == (20, 5)
+    assert source.exists()
+    assert run(["rm", str(shards / "good.jinx")]) == 0
+    assert run(command) == 0
+
+
+def test_a_directory_with_a_damaged_manifest_or_left_shards_is_removed(shards, tmp_path):
+    samples.write(shards / "shard-00099.jinx", 1)
+    copy = tmp_path / "copy"
+    assert run(["cp", str(shards), str(copy)]) == 0
+    (copy / "jinx.json").write_text("{")
+    assert run(["rm", str(shards), str(copy)]) == 0
+    assert names(tmp_path) == []
+
+
 def test_a_copy_is_whole(pair, tmp_path):
     assert run(["cp", str(pair), str(tmp_path / "b.jinx")]) == 0
     assert names(tmp_path) == ["a.binx", "a.jinx", "b.binx", "b.jinx"]

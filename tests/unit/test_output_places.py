@@ -98,6 +98,18 @@ def test_rejects_do_not_replace_input_or_output(tmp_path, taken):
     assert (tmp_path / "in.jsonl").read_text() == text
 
 
+@pytest.mark.parametrize("taken", ["other.jinx", "other.binx", "shards/jinx.json"])
+def test_rejects_do_not_replace_another_dataset(tmp_path, taken):
+    (tmp_path / "in.jsonl").write_text('{"id": 1}\nbroken\n')
+    for name in ("other.jinx", "shards"):
+        with jinx.Writer(tmp_path / name) as writer:
+            writer.write({"data": bytes(100)})
+    with pytest.raises(ValueError, match="the name of a dataset's file"):
+        jinx.convert(tmp_path / "in.jsonl", tmp_path / "out.jinx", on_error="skip", rejects=tmp_path / taken)
+    for name in ("other.jinx", "shards"):
+        assert jinx.verify(tmp_path / name) == []
+
+
 def test_a_converted_view_does_not_replace_what_it_shows(tmp_path):
     write(tmp_path / "a.jinx")
     jinx.open(tmp_path / "a.jinx")[:2].save(tmp_path / "view.jinx")
@@ -131,7 +143,7 @@ def test_a_converted_dataset_object_does_not_replace_what_it_shows(tmp_path, nam
             jinx.convert(shown, path, overwrite=True, **options)
     with pytest.raises(ValueError, match=r"is also an input|holds the input"):
         jinx.convert(dataset, tmp_path, overwrite=True)
-    with pytest.raises(ValueError, match="is also an input"):
+    with pytest.raises(ValueError, match=r"is also an input|the name of a dataset's file"):
         jinx.convert(dataset, tmp_path / "out.jsonl", on_error="skip", rejects=path)
     assert jinx.open(tmp_path / "view.jinx")["id"].tolist() == [1, 0]
     assert jinx.convert(path, path, overwrite=True, limit=3, **options).samples == 3

@@ -361,6 +361,38 @@ def test_added_columns_are_the_same_however_parts_are_joined(first, twin):
         Loader(jinx.concat([parts[0], parts[2], parts[1]])).load_state_dict(state)
 
 
+@makers
+def test_the_samples_that_have_an_added_column_count(first, make, tmp_path):
+    """The state of `first + other` was taken for `other + first`, whose samples have the other values."""
+    other = first.with_columns({"more": [1] * COUNT})
+    other.save(tmp_path / "other.jinx")
+    half, rest = first[: COUNT // 2], first[COUNT // 2 :]
+    for then, now in (
+        ((first, other), (other, first)),
+        ((first, jinx.open(tmp_path / "other.jinx")), (jinx.open(tmp_path / "other.jinx"), first)),
+        ((half, rest.with_columns({"more": [1] * len(rest)})), (half.with_columns({"more": [1] * len(half)}), rest)),
+    ):
+        state = state_after(make(jinx.concat(then)), 2)
+        with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+            make(jinx.concat(now)).load_state_dict(state)
+        make(jinx.concat([first[:0], *then])).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("then", "now"), [(float("nan"), None), ([float("nan")], [None]), (1, 1.0), (True, 1), (0.0, -0.0)]
+)
+def test_values_that_are_alike_are_other_values(first, then, now):
+    """NaN and None are both missing where samples are compared by a column."""
+
+    def loader(value):
+        return Loader(first.with_columns({"more": [value, "text"] * (COUNT // 2)}), 4, num_workers=0)
+
+    state = loader(then).state_dict()
+    loader(then).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        loader(now).load_state_dict(state)
+
+
 def test_joined_columns_count_by_their_dataset(first, twin):
     def loader(value):
         table = twin.with_columns({"id": list(range(COUNT)), "more": [value] * COUNT})
@@ -418,6 +450,38 @@ def test_a_look_at_the_first_batch_does_not_change_the_position(first):
     next(iter(loader))
     next(loop)
     assert loader.state_dict()["batches"] == 4
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_loop_inside_a_loop_keeps_the_position_of_the_outer_one(first, seeded):
+    """The state had the epoch of the inner loop and the batches of the outer one."""
+
+    def made():
+        generator = None if seeded else torch.Generator().manual_seed(3)
+        return Loader(first, 4, shuffle=True, num_workers=0, generator=generator)
+
+    whole = [batch["id"].tolist() for batch in made()]
+    loader, again = made(), made()
+    loop = iter(loader)
+    seen = [next(loop)["id"].tolist() for _ in range(3)]
+    assert len(list(loader)) == COUNT // 4
+    seen.append(next(loop)["id"].tolist())
+    again.load_state_dict(loader.state_dict())
+    assert again.epoch == 0
+    assert seen + [batch["id"].tolist() for batch in again] == whole
+    list(loop)
+    assert loader.epoch == 1
+
+
+def test_a_loop_that_goes_on_after_another_epoch_was_set_does_not_count(first):
+    loader = Loader(first, 4, shuffle=True, num_workers=0)
+    loop = iter(loader)
+    next(loop)
+    loader.set_epoch(3)
+    next(loop)
+    assert (loader.epoch, loader.state_dict()["batches"]) == (3, 0)
+    list(loop)
+    assert (loader.epoch, len(list(loader))) == (3, COUNT // 4)
 
 
 def test_a_state_of_a_sampler_is_for_a_sampler(first):

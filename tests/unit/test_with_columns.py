@@ -98,6 +98,40 @@ def test_a_list_that_changes_later_does_not_change_the_view(ds):
     assert view["new"].tolist() == list(range(COUNT))
 
 
+NESTED = {
+    "list": lambda values: values,
+    "array": lambda values: np.array([*values, None], dtype=object)[:-1],
+    "join": None,
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_sample_that_changes_its_value_does_not_change_the_column(kind, ds, tmp_path):
+    """A `map` that appends to a list of messages appended to the column, once more in each epoch."""
+    values = [[{"role": "user"}, np.zeros(2)] for _ in range(COUNT)]
+    if kind == "join":
+        view = ds.with_columns({"id": ds["id"], "new": values}, on="id")
+    else:
+        view = ds.with_columns({"new": NESTED[kind](values)})
+
+    def change(sample):
+        sample["new"].append("more")
+        sample["new"][0]["role"] = "other"
+        sample["new"][1][:] = 9
+
+    for _ in range(2):
+        change(view[0])
+        change(view.take([0])[0])
+        change(next(iter(view)))
+        change({"new": view["new"][0]})
+        view.map(change).to_list()
+    view.save(tmp_path / "view.jinx")
+    for shown in (view, jinx.open(tmp_path / "view.jinx")):
+        message, array = shown[0]["new"]
+        assert message == {"role": "user"}
+        assert array.tolist() == [0, 0]
+
+
 def test_new_columns_hide_stored_ones(ds):
     view = ds.with_columns({"score": range(COUNT), "image": lambda sample: len(sample["image"])})
     assert view.column_names == [

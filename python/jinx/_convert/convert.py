@@ -21,7 +21,14 @@ from jinx._dataset.stored_bytes import stored_bytes
 from jinx._dataset.summary import extra_indexed
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
-from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_other_output, refuse_within
+from jinx._outputs import (
+    other_file_name,
+    output_name,
+    refuse_existing,
+    refuse_input,
+    refuse_other_output,
+    refuse_within,
+)
 from jinx._results import WriteResult
 from jinx._saved_views.bases import is_view
 from jinx._scratch import scratch_directory
@@ -76,6 +83,7 @@ def convert(
     refuse_within(settings.out, source)
     if settings.core["rejects"] is not None:
         refuse_other_output(settings.core["rejects"], settings.out)
+        other_file_name(settings.core["rejects"], "rejected samples are listed as JSON lines")
     if settings.part is not None:
         return _convert_part(source, settings, settings.part, progress)
     if not settings.core["overwrite"] and not settings.core["append"]:
@@ -106,6 +114,10 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
     number, parts = part
     if not is_paths(source):
         raise ValueError("part works with files as inputs; to write samples, use Writer(out, part=(i, n))")
+    if settings.core["limit"] is not None and parts > 1:
+        raise ValueError(
+            "limit counts the samples of all inputs, and a part reads only its share; leave one of them out"
+        )
     inputs = find_inputs(paths_of(source), settings.input_format)
     if len(inputs.files) < parts:
         raise ValueError(

@@ -49,7 +49,7 @@ class ListColumn:
         return rebuild, ("ListColumn", self.values)
 
     def __getitem__(self, i: Any) -> Any:
-        return self.values[i]
+        return _own_copy(self.values[i])
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,7 +79,9 @@ class ArrayColumn:
         import numpy as np
 
         value: Any = self.values[i]
-        return None if value is np.ma.masked else cast("Any", value.item() if isinstance(value, np.generic) else value)
+        if value is np.ma.masked:
+            return None
+        return cast("Any", value.item()) if isinstance(value, np.generic) else _own_copy(value)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -180,6 +182,16 @@ class FunctionColumn:
     def type_text(self) -> str:
         """Unknown, because the function is not called for this."""
         return "function"
+
+
+def _own_copy(value: Any) -> Any:
+    """A value that a sample may change without changing the column: a copy of the lists, dicts and arrays in it."""
+    kind = cast("type[Any]", type(value))
+    if kind is list:
+        return [_own_copy(element) for element in value]
+    if kind is dict:
+        return {name: _own_copy(member) for name, member in value.items()}
+    return value.copy() if kind.__module__ == "numpy" and kind.__name__ == "ndarray" else value
 
 
 def is_function(dataset: Any, name: str) -> bool:
@@ -308,7 +320,7 @@ def _numpy(values: Any) -> Any:
 
     array: Any = np.asanyarray(values)
     # A column of numbers is copied at once, and any other column when it is pickled: copies must not differ because the
-    # caller changed the array in between. Arrays in the samples stay shared, like all objects.
+    # caller changed the array in between.
     return array.copy() if array.ndim == 1 else array
 
 

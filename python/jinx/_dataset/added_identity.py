@@ -24,20 +24,27 @@ def identity_with_columns(dataset: Reader) -> dict[str, Any]:
     return {**identity_of(dataset), "columns": _hash(parts) if parts else None}
 
 
-def _added_in(dataset: Reader, names: frozenset[str]) -> list[Any]:
-    """The origins of these columns, for JSON; empty if they come from files without a view."""
+def _added_in(dataset: Reader, names: frozenset[str]) -> list[tuple[int, Any]]:
+    """The origins of these columns, for JSON, each with the first sample that has it.
+
+    It is empty if the columns come from files without a view.
+    """
     definition = dataset._definition
     if definition is None or not names:
         return []
     if hasattr(definition, "files"):  # a saved view
         is_own = not names.isdisjoint(definition.files.file._stored_names())
-        return [[definition.id, _order(dataset)]] if is_own else []
+        return [(0, [definition.id, _order(dataset)])] if is_own else []
     own = {name: column for name, column in definition.own if name in names}
     columns = [[name, _values_of(dataset, name, own[name])] for name in sorted(own)]
-    below = [entry for part in definition.parts for entry in _added_in(part, names - own.keys())]
+    below: list[tuple[int, Any]] = []
+    first = 0
+    for part in definition.parts:
+        below += [(first + start, entry) for start, entry in _added_in(part, names - own.keys())]
+        first += len(part)
     order = _order(dataset) if below else None
     # The result must not depend on whether parts were concatenated in one call or in several.
-    return below if not columns and order is None else [[columns, order, below]]
+    return below if not columns and order is None else [(0, [columns, order, below])]
 
 
 def _values_of(dataset: Reader, name: str, column: Any) -> Any:
@@ -62,7 +69,7 @@ def _values_of(dataset: Reader, name: str, column: Any) -> Any:
         ]
     shown = dataset._derive(columns=[name], transforms=[], decoders=None)
     try:
-        return [_core.hash_bytes(block._fingerprints([[name]])) for block in _blocks(shown)]
+        return [_core.hash_bytes(block._fingerprints()) for block in _blocks(shown)]
     except InvalidError:  # values that no file can store
         return None
 

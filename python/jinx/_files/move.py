@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from jinx import _core
+from jinx._directories import refuse_unlisted
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
 from jinx._saved_views.bases import candidates, is_view, read_view
@@ -228,6 +229,7 @@ def remove(path: str) -> None:
 
     Raises:
         FileNotFoundError: There is no such dataset.
+        MismatchError: Another dataset lies in the directory.
         OSError: Another process is writing it.
     """
     if is_readable(path):
@@ -240,6 +242,7 @@ def remove(path: str) -> None:
         os.unlink(parts.path)
         return
     if parts.is_directory:
+        refuse_unlisted(parts.path)
         _core.remove_directory(parts.path)
     else:
         _core.remove_pair(parts.path)
@@ -279,6 +282,7 @@ def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
     if not overwrite:
         for _, new in renamed:
             refuse_existing(new)
+    refuse_unlisted(target)
     return parts, target
 
 

@@ -13,6 +13,7 @@ from jinx._arguments import require_type, whole_number
 from jinx._convert.formats import format_of
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
+from jinx._directories import refuse_unlisted
 from jinx._outputs import refuse_stdout
 from jinx._results import SplitResult, WriteResult
 from jinx._rewrite import assign_parts
@@ -328,6 +329,7 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
     """Write the parts to a directory that appears at the end."""
     total = output.require_space(dataset)
     written: list[WriteResult] = []
+    refuse_unlisted(output.path)
     directory = _core.NewDirectory(output.path, overwrite=output.overwrite)
     try:
         _refuse_alike(parts, directory.path)

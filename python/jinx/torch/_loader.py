@@ -121,6 +121,8 @@ class Loader:
         self._delivered = 0
         self._resume_after = 0
         self._generator_state: torch.Tensor | None = None
+        # How often a position was set from outside; loops that began before no longer count.
+        self._placed = 0
 
     def __len__(self) -> int:
         """Batches of one epoch.
@@ -147,6 +149,7 @@ class Loader:
             self.epoch = number
             self._delivered = self._resume_after = 0
             self._generator_state = None
+            self._placed += 1
         for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
             tell = getattr(sampler, "set_epoch", None)
             if tell is not None:
@@ -160,6 +163,7 @@ class Loader:
             if self._generator_state is None:
                 self._generator_state = self.generator.get_state()
             self.generator.set_state(self._generator_state)
+        epoch, generator_state, placed = self.epoch, self._generator_state, self._placed
         blocks = self._blocks()
         batches = islice(iter(self._indices(blocks)), resume_after, None)
         depth = self.prefetch_factor * self.num_workers
@@ -169,12 +173,13 @@ class Loader:
             batch = self._finished(samples) if samples else None
             # Count the batch only now: a batch that raised was not received, and the next loader begins with it.
             delivered += 1
-            self._delivered = delivered  # by the loop that received a batch last, if there are several
+            # Of several loops, the position is that of the one that received a batch last.
+            if placed == self._placed:
+                self.epoch, self._delivered, self._generator_state = epoch, delivered, generator_state
             if samples:
                 yield batch
-        self.epoch += 1
-        self._delivered = 0
-        self._generator_state = None
+        if placed == self._placed:
+            self.epoch, self._delivered, self._generator_state = epoch + 1, 0, None
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this loader and the identity of its dataset. Call it between two batches, and save it.
@@ -205,6 +210,7 @@ class Loader:
         self._delivered = 0
         self._resume_after = state["batches"]
         self._generator_state = state["generator"]
+        self._placed += 1
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
