@@ -7,6 +7,7 @@ import jinx_pipeline as jp
 
 OPERATORS = """
 import numpy as np
+import pyarrow as pa
 import jinx_pipeline as jp
 
 @jp.register("NAME_shout_mapper", modality="text")
@@ -36,6 +37,31 @@ class Whole(jp.Selector):
 
     def select(self, columns, count, ctx):
         return range(count)
+
+@jp.register("NAME_tags_mapper")
+class Tags(jp.Mapper):
+    "Adds a list of tags."
+
+    def process(self, batch, ctx):
+        return {"tags": [[n // 2] for n in batch.column("n")]}
+
+@jp.register("NAME_tags_deduplicator")
+class TagsDeduplicator(jp.Deduplicator):
+    "Keeps the first sample of each list of tags, which it edits, and fails on one sample."
+
+    def signatures(self, batch, ctx):
+        tags = batch.column("tags")
+        for of_sample in tags:
+            of_sample.append("seen")
+        if 5 in batch.column("n"):
+            raise ValueError("not this one")
+        return pa.table({"tags": [str(of_sample) for of_sample in tags]})
+
+    def duplicates(self, signatures):
+        values = [value for table in signatures for value in table["tags"].to_pylist()]
+        first = [values.index(value) for value in values]
+        kept = np.array(first) == np.arange(len(values))
+        return kept, np.where(kept, -1, first)
 """
 
 
@@ -116,3 +142,20 @@ def test_a_mapper_of_a_file_drops_nothing(folder):
     flows = "  - {from: [a, b], to: loud}\n  - {from: loud, to: all}\n  - {from: loud.dropped, to: rest}\n"
     with pytest.raises(jp.RecipeError, match="'dropped'"):
         run(folder, "loud", nodes, flows)
+
+
+def test_a_deduplicator_that_edits_values_for_its_signatures_does_not_change_samples(folder):
+    nodes = """\
+  unique: {operators: [editing_tags_mapper, editing_tags_deduplicator]}
+  out: {sink: out.jinx}
+"""
+    flows = """\
+  - {from: [a, b], to: unique}
+  - {from: unique, to: out}
+max_bad_rows: 1
+"""
+    result = run(folder, "editing", nodes, flows)
+
+    assert [row.error for row in result.bad_rows] == ["ValueError: not this one"]
+    expected = [(n, [n // 2]) for n in (*range(0, 20, 2), *range(100, 120, 2))]
+    assert [(sample["n"], sample["tags"]) for sample in jinx.open("out.jinx").to_list()] == expected

@@ -183,3 +183,29 @@ def test_branches_do_not_share_values_that_are_edited_in_place(lanes):
     alone = [rows(stage.of_lane(lane))[0] for lane in range(3)]
     assert rows(stage) == alone
     assert any("'tags': [1" in row for row in alone[1])
+
+
+class Counting(jp.Mapper):
+    """Counts up in place, and fails on one sample."""
+
+    def process(self, batch, ctx):
+        for value in batch.column("m"):
+            value["n"] += 1
+        for sample in batch.samples():
+            sample["own"]["n"] += 1
+        if 2 in batch.column("id"):
+            raise ValueError("not this one")
+        return {"m": batch.column("m"), "own": batch.column("own")}
+
+
+def test_values_edited_before_an_error_are_as_before_for_the_next_attempt():
+    stage = Stage([Counting()], [0], Roles(), "rows", ports=("failed",))
+    chain = Chain(stage, Context(), lambda position: (position, ""))
+    source = MadeSamples([{"id": number, "m": {"n": 0}} for number in range(8)])
+    batch = Batch(source).with_columns({"own": [{"n": 0} for _ in range(8)]})
+
+    rows = [sample for _, part in chain.run(batch) for sample in part.to_samples()]
+
+    assert rows == [{"id": number, "m": {"n": 1}, "own": {"n": 1}} for number in range(8) if number != 2]
+    failed = [sample for part in chain.port_batches["failed"] for sample in part.to_samples()]
+    assert failed == [{"id": 2, "m": {"n": 0}, "own": {"n": 0}}]

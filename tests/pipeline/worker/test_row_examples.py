@@ -1,6 +1,28 @@
 """What a trace shows of an edit."""
 
-from jinx_pipeline.worker.row_examples import around_change
+import jinx_pipeline as jp
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.worker.row_examples import around_change, row_examples
+
+
+class Renaming(jp.Mapper):
+    """Moves a column."""
+
+    def process(self, batch, ctx):
+        return {"new": batch.column("old"), "old": [REMOVED] * len(batch)}
+
+
+def test_a_column_that_a_sample_lacked_before_is_no_change():
+    before = Batch([{"old": 1}, {"old": 2}]).with_columns({"other": [REMOVED, REMOVED]})
+    after = Renaming().run(before.copied(), Context())
+    examples = row_examples(Renaming(), before, after, 9, Context())
+    assert [(example["column"], example["before"], example["after"]) for example in examples] == [
+        ("new", "None", "1"),
+        ("new", "None", "2"),
+        ("old", "1", "REMOVED"),
+        ("old", "2", "REMOVED"),
+    ]
 
 
 def test_the_changed_place_is_seen():

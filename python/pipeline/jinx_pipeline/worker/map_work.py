@@ -29,7 +29,7 @@ from jinx_pipeline.sample.media_files import recorded_media
 from jinx_pipeline.sample.media_spool import MediaSpool
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.store.mirror import push_part
-from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
+from jinx_pipeline.worker.operator_chain import Chain, may_edit, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter, RowsWriter, ViewWriter
 from jinx_pipeline.worker.work import VIEW_SUFFIX, WorkerState
 
@@ -241,6 +241,8 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
+    if may_edit(operator):
+        batch = batch.copied(keeps_media=True)
     # Columns that the input lacks were refused earlier. But a column that a mapper adds may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 

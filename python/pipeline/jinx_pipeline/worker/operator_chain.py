@@ -331,9 +331,12 @@ class Chain:
         stage, totals = self._stage, self._totals[place]
         operator = stage.operators[place]
         is_marked = stage.measure_only and operator.kind == "filter"
+        edits = may_edit(operator)
 
         def call(part: Batch) -> tuple[Batch, Batch]:
             """The output of the operator, and the batch with the values that the operator has read."""
+            if edits:  # If it fails, other attempts begin with the values of now.
+                part = part.copied(keeps_media=True)
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
@@ -382,6 +385,11 @@ def _without(batch: Batch, *positions: "npt.NDArray[np.int64]") -> Batch:
     """The rows of a batch that are not at the given positions."""
     excluded = np.concatenate([*positions, np.empty(0, dtype=np.int64)])
     return batch.take(~np.isin(batch.positions, excluded)).forgotten()
+
+
+def may_edit(operator: Operator) -> bool:
+    """Whether an operator may edit the values of its batch in place; those of the package do not."""
+    return not type(operator).__module__.startswith("jinx_pipeline.")
 
 
 def raise_if_not_of_rows(error: BaseException) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jinx._dataset.stored_ranges import StoredRange
-from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.operator import Operator
@@ -86,6 +86,8 @@ def _changed(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
         for sample_id, old_value, new_value in zip(before.ids, old, new, strict=True):
             if len(examples) == limit:
                 return examples
+            if old_value is None and new_value is REMOVED:
+                continue
             was_text, now_text = around_change(_plain(old_value), _plain(new_value), _CHARACTERS)
             if was_text != now_text:
                 examples.append(

@@ -318,12 +318,14 @@ class Batch:
         forgotten._shared = {}
         return forgotten
 
-    def copied(self) -> Self:
-        """The batch with values of its own, which can be edited in place; decoded media are not copied."""
+    def copied(self, *, keeps_media: bool = False) -> Self:
+        """The batch with values of its own, which can be edited in place; decoded media are left out, or shared."""
         copied = self._like(self.positions)
-        copied._source, copied._ids = self._source.copied(), self._ids
+        copied._source, copied._ids = self._source.copied(self.positions), self._ids
         copied._own = {name: own_column(values) for name, values in self._own.items()}
-        copied._shared = {key: values for key, values in self._shared.items() if isinstance(values, pa.Array)}
+        kept_keys = [("media", role) for role in ROLES] if keeps_media else []
+        kept = {key: self._shared[key] for key in kept_keys if key in self._shared}
+        copied._shared = {key: value for key, value in self._shared.items() if isinstance(value, pa.Array)} | kept
         copied.stats, copied.known_stats = dict(self.stats), dict(self.known_stats)
         return copied
 

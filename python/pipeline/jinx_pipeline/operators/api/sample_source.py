@@ -76,8 +76,8 @@ class Source(Protocol):
         """The numbers of an indexed column, masked where missing; None if there are none or too many."""
         ...
 
-    def copied(self) -> "Source":
-        """The source with values of its own; itself if it reads new values on each access."""
+    def copied(self, positions: "Positions") -> "Source":
+        """The source with values of its own at these positions; itself if it reads new values on each access."""
         ...
 
 
@@ -159,8 +159,11 @@ class ListSource:
         del positions, path
         return None
 
-    def copied(self) -> Source:
-        return type(self)([own_copy(dict(sample)) for sample in self.origin])
+    def copied(self, positions: "Positions") -> Source:
+        samples = list(self.origin)
+        for position in positions.tolist():
+            samples[position] = own_copy(dict(samples[position]))
+        return type(self)(samples)
 
 
 class MadeSamples(ListSource):
@@ -221,7 +224,8 @@ class DatasetSource:
         values = self._columns[path]
         return None if values is None else values[positions]
 
-    def copied(self) -> Source:
+    def copied(self, positions: "Positions") -> Source:
+        del positions
         return self
 
     def _indexed(self, path: str) -> "npt.NDArray[Any] | None":
