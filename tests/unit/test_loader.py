@@ -16,7 +16,8 @@ image = pytest.importorskip("PIL.Image")
 
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler  # noqa: E402
 
-from jinx.torch import Loader, collate  # noqa: E402
+from jinx.errors import InvalidError, JinxError  # noqa: E402
+from jinx.torch import ElasticLoader, Loader, PackedDataLoader, collate  # noqa: E402
 
 SAMPLES = 37
 
@@ -137,6 +138,65 @@ def test_a_state_of_another_dataset_is_refused(path):
     dataset = jinx.open(path)
     with pytest.raises(ValueError, match="37 samples"):
         Loader(dataset.select(range(5))).load_state_dict(Loader(dataset).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("saved", "other"),
+    [
+        (lambda ds: DistributedSampler(ds, 4, 1), lambda ds: DistributedSampler(ds, 2, 1)),
+        (lambda ds: DistributedSampler(ds, 2, 1), lambda ds: DistributedSampler(ds, 2, 1, seed=5)),
+        (lambda ds: [3, 1, 2], lambda ds: [3, 2, 1]),
+        (lambda ds: np.array([3, 1, 2]), lambda ds: np.array([3, 2, 1])),
+        (SequentialSampler, RandomSampler),
+    ],
+)
+def test_a_state_of_another_sampler_is_refused(path, saved, other):
+    dataset = jinx.open(path)
+    state = Loader(dataset, 2, sampler=saved(dataset)).state_dict()
+    Loader(dataset, 2, sampler=saved(dataset)).load_state_dict(state)
+    with pytest.raises(InvalidError, match="the saved loader had sampler="):
+        Loader(dataset, 2, sampler=other(dataset)).load_state_dict(state)
+
+
+def test_ranks_go_on_from_the_state_of_one(path):
+    dataset = jinx.open(path)
+    state = Loader(dataset, 2, sampler=DistributedSampler(dataset, 2, 0)).state_dict()
+    Loader(dataset, 2, sampler=DistributedSampler(dataset, 2, 1)).load_state_dict(state)
+
+
+def test_a_state_of_other_batches_is_refused(path):
+    dataset = jinx.open(path)
+    state = Loader(dataset, batch_sampler=[[0, 1], [2]]).state_dict()
+    Loader(dataset, batch_sampler=[[0, 1], [2]]).load_state_dict(state)
+    for other in ([[0], [1, 2]], BatchSampler(SequentialSampler(range(3)), 2, drop_last=False)):
+        with pytest.raises(InvalidError, match="the saved loader had sampler="):
+            Loader(dataset, batch_sampler=other).load_state_dict(state)
+
+
+def fails_at_13(sample):
+    if sample["id"] == 13:
+        raise ValueError("thirteen")
+    return sample
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda ds: ds.iter_batches(4),
+        lambda ds: Loader(ds, 4, num_workers=0),
+        lambda ds: Loader(ds, 4, num_workers=2),
+        lambda ds: ElasticLoader(ds, 4, shuffle=False),
+        lambda ds: PackedDataLoader(
+            ds, jinx.pack(np.ones(SAMPLES, int), max_length=8), encode=lambda sample: {"input_ids": [sample["id"]]}
+        ),
+    ],
+)
+def test_an_iteration_that_has_failed_does_not_seem_to_end(path, begin):
+    iterator = iter(begin(jinx.open(path).map(fails_at_13)))
+    with pytest.raises(ValueError, match="thirteen"):
+        list(iterator)
+    with pytest.raises(JinxError, match=r"an error has ended this iteration.*ValueError.*thirteen"):
+        next(iterator)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from jinx._core import Reader, take_stream_failure
 from jinx._dataset.columns import column_names, packed
 from jinx._dataset.positions import positions
 from jinx._dataset.selection import at, select_columns, shard
+from jinx._failed_iteration import refuses_after_error
 from jinx._optional import require
 from jinx.errors import UnsupportedError
 
@@ -114,6 +115,7 @@ def _chosen(dataset: Reader, columns: Columns) -> Reader:
     return dataset if columns is None else select_columns(dataset, columns)
 
 
+@refuses_after_error
 def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = False) -> Iterator[Any]:
     stop = len(dataset) - len(dataset) % batch_size if drop else len(dataset)
     if format == "arrow":

@@ -9,6 +9,7 @@ import numpy as np
 
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.selection import BlockOrder
+from jinx._failed_iteration import refuses_after_error
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError, LimitError
@@ -153,6 +154,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             multiprocessing_context=multiprocessing_context,
         )
 
+    @refuses_after_error
     def __iter__(self) -> Iterator[Any]:
         self.skipped = []
         return (batch for batch in super().__iter__() if batch is not None)

@@ -16,14 +16,16 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import require_identity
 from jinx._dataset.selection import BlockOrder
+from jinx._failed_iteration import refuses_after_error
 from jinx.errors import InvalidError
 from jinx.torch._block_order import epoch_in_blocks, required_order
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
+from jinx.torch._sampler_identity import described_sampler
 
 __all__ = ["Loader"]
 
-_VERSION = 4
+_VERSION = 5
 # The maximum number of epochs and of batches.
 _LARGEST = 2**64 - 1
 _OF_LOADER = ("batch_size", "shuffle", "sampler", "remainder", "seed")
@@ -155,6 +157,7 @@ class Loader:
             if tell is not None:
                 tell(epoch)
 
+    @refuses_after_error
     def __iter__(self) -> Iterator[Any]:
         resume_after, self._resume_after = self._resume_after, 0
         delivered = self._delivered = resume_after
@@ -184,7 +187,8 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """The position of this loader and the identity of its dataset. Call it between two batches, and save it.
 
-        The state of your own sampler is not included, except for the epoch.
+        The state of your own sampler is not included, except for the epoch: only its class, its length, and the
+        settings that torch's samplers have, such as the number of replicas, are compared.
         """
         generator = self._generator_state
         if generator is None and self.generator is not None:
@@ -216,12 +220,15 @@ class Loader:
     def _identity(self) -> dict[str, Any]:
         return identity_with_columns(self.dataset)
 
+    @cached_property
+    def _sampler_words(self) -> str | None:
+        return described_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments that decide which samples are in which batch."""
-        sampler = "batch_sampler" if self.batch_sampler is not None else None if self.sampler is None else "sampler"
         remainder = "drop" if self.drops_remainder else None
-        values = (self.batch_size, self.shuffle, sampler, remainder, self.seed)
+        values = (self.batch_size, self.shuffle, self._sampler_words, remainder, self.seed)
         return dict(zip(_OF_LOADER, values, strict=True))
 
     def _require_state(self, state: Any) -> None:

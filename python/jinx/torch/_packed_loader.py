@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from jinx._annotate.counting_settings import require_one_way_of_counting
 from jinx._dataset.dataset import Dataset
+from jinx._failed_iteration import refuses_after_error
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
 from jinx.errors import InvalidError, MismatchError
@@ -199,6 +200,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         del counted["cut_as_planned"]
         return PackedStats(**counted, occupancy=self._tally.tokens / capacity if capacity else 0.0)
 
+    @refuses_after_error
     def __iter__(self) -> Iterator[Any]:
         self.skipped = []
         return self._told(super().__iter__())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from torch.utils.data import IterableDataset, get_worker_info
 
 from jinx._annotate.counting import at_sample
+from jinx._failed_iteration import refuses_after_error
 from jinx._pack.pack import pack as make_plan
 from jinx.errors import InvalidError
 from jinx.torch._distributed import rank_and_world
@@ -92,6 +93,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         self.tally = Tally()
         self.skipped: list[Exception] = []
 
+    @refuses_after_error
     def __iter__(self) -> Iterator[dict[str, Any]]:
         before = replace(self.tally)
         try:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import jinx
 from jinx_pipeline import _kernels
 from jinx_pipeline.database.address import address_of
+from jinx_pipeline.database.connection import AwayError, DatabaseError
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
@@ -199,7 +200,7 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
     """The ledger of an earlier run of this recipe; None if there is no such run.
 
     Raises:
-        ChangedError: The run is of another recipe, output or version.
+        ChangedError: The run is of another recipe, output or version, or a table that it has written is gone.
     """
     work_path = shown(work_dir.path)
     try:
@@ -219,7 +220,33 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
     if plan.outputs != _absolute_outputs(recipe):
         names = ", ".join(plan.outputs)
         raise ChangedError(f"{work_path} belongs to the output {names}; use another work_dir, or {START_OVER}")
+    _refuse_lost_tables(recipe, ledger)
     return ledger
+
+
+def _refuse_lost_tables(recipe: Recipe, ledger: Ledger) -> None:
+    """Refuse to go on with a run that has written rows to a table that is gone: they are not written again.
+
+    A database that does not answer is not asked again: workers wait for it.
+
+    Raises:
+        ChangedError: A table or its database does not exist.
+    """
+    places = [place for place, step in enumerate(recipe.steps) if isinstance(step.operator, TableUpsert)]
+    if not places:
+        return
+    written = {figures.number for receipt in ledger.receipts() for figures in receipt.figures if figures.rows_out}
+    for operator in (recipe.steps[place].operator for place in places if place in written):
+        if isinstance(operator, TableUpsert):
+            try:
+                operator.require_table()
+            except AwayError:
+                continue
+            except DatabaseError as error:
+                raise ChangedError(
+                    f"this run has written rows to the table {operator.table}, which is gone ({error}); restore it, "
+                    f"or {START_OVER}"
+                ) from None
 
 
 def plan_of(ledger: Ledger) -> Plan:

@@ -18,6 +18,7 @@ from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.read import recipe_of
+from jinx_pipeline.run_plan import ChangedError
 from pipeline.made import Killer, records_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::platformdirs.api.RuntimeDirWarning", "ignore::ResourceWarning")
@@ -95,6 +96,17 @@ def test_rows_are_upserted_and_flow_on(data, database):
     rows = rows_in(database)
     assert [row["id"] for row in rows] == list(range(120))
     assert [row["score"] for row in rows] == [n / 8 for n in range(50)] + [-1.0] * 70
+
+
+def test_a_table_that_is_gone_is_not_taken_for_written(data, database):
+    assert jp.Run(recipe(database))().ok
+    assert jp.Run(recipe(database))().resumed
+    address = address_of(database)
+    connected = sqlite3.connect if address.kind == "sqlite" else pytest.importorskip("psycopg").connect
+    with closing(connected(address.target)) as connection, connection:
+        connection.execute("DROP TABLE clips")
+    with pytest.raises(ChangedError, match="has written rows to the table clips, which is gone"):
+        jp.Run(recipe(database))()
 
 
 def test_a_sink_that_nothing_reads(data, database):

@@ -1,6 +1,7 @@
 """Writes columns of samples to a table of a database: the sink `database` of a graph."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -82,6 +83,17 @@ class TableUpsert(Operator):
                 lost[0].close()
             raise
         return batch
+
+    def require_table(self) -> None:
+        """Look whether the table exists.
+
+        Raises:
+            AwayError: The database does not answer.
+            DatabaseError: The table or its database does not exist.
+        """
+        with closing(connect(self._address(), only_reads=True)) as connection:
+            # The name of the table is checked.
+            list(connection.select(f'SELECT 1 FROM "{self.table}" LIMIT 0'))  # noqa: S608
 
     def _rows(self, batch: Batch) -> list[tuple[Any, ...]]:
         """The rows to write. Of rows with the same key, only the last: a statement cannot write a row twice."""
