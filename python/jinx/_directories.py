@@ -1,6 +1,8 @@
 """Which files of a directory are its dataset, and in which format. Every reader of directories uses this."""
 
+import json
 import os
+import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,6 +14,7 @@ from jinx.errors import JinxError, MismatchError, UnsupportedError
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
+_SHARD = re.compile(r"shard-\d")
 # Metadata files of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", MANIFEST, _INDEX_OF_MDS}
 # A directory with both files of a pair is the working directory of an unfinished pipeline run; earlier versions wrote
@@ -84,27 +87,36 @@ def refuse_mixed(directory: str) -> None:
 
 
 def refuse_unlisted(directory: str) -> None:
-    """Refuse to remove or replace a directory with a manifest in which another dataset lies.
+    """Refuse to remove or replace a directory of shards in which another dataset lies.
 
     Shards that the manifest does not list, such as those of a writer that died, are removed with it.
 
     Raises:
         MismatchError: A `.jinx` file is not in the manifest and has not the name of a shard.
     """
-    if not os.path.isdir(directory) or not has_manifest(directory):  # noqa: PTH112 - str in, str out
+    if not os.path.isdir(directory):  # noqa: PTH112 - str in, str out
         return
-    try:
-        listed = {os.path.basename(path) for path, _ in _shards(directory)}  # noqa: PTH119 - str in, str out
-    except JinxError:  # a damaged manifest, which lists nothing
+    names = [name for name in os.listdir(directory) if format_of(name) == "jinx" and not name.startswith(".")]  # noqa: PTH208 - str in, str out
+    others = [name for name in names if not _SHARD.match(name)]
+    if has_manifest(directory):
+        listed = _names_in_manifest(directory)
+        others = [name for name in others if name not in listed]
+    elif len(others) == len(names):  # files with names of their own, which are the dataset
         return
-    names = [name for name in os.listdir(directory) if name.endswith(".jinx")]  # noqa: PTH208 - str in, str out
-    if other := min(
-        (name for name in names if name not in listed and not name.startswith((".", "shard-"))), default=""
-    ):
+    if others:
         raise MismatchError(
-            f"{directory}: {other} is in this directory and is another dataset, which its jinx.json does not list; "
-            "nothing is removed"
+            f"{directory}: {min(others)} is in this directory and is another dataset, none of its shards; nothing is "
+            "removed"
         )
+
+
+def _names_in_manifest(directory: str) -> set[str]:
+    """The names of the shards, whether or not they are there; none if the manifest is damaged."""
+    try:
+        with open(os.path.join(directory, MANIFEST), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - str in, str out
+            return {str(shard["name"]) for shard in json.load(file)["shards"]}
+    except (ValueError, KeyError, TypeError):
+        return set()
 
 
 def refuse_views_among(place: str, files: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ def test_what_was_read_is_the_same_for_all_systems(saved):
 
 
 def test_a_peer_that_cannot_be_installed_is_shown(tmp_path):
-    # No index answers there, and the installers find nothing elsewhere: neither in a cache nor in a directory of wheels.
+    # No index answers there, and the installers find nothing elsewhere: no cache, no directory of wheels.
     index = "http://127.0.0.1:9/simple"
     environment = {"UV_NO_CACHE": "1", "UV_DEFAULT_INDEX": index, "UV_HTTP_TIMEOUT": "2"}
     environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index, "PIP_RETRIES": "0", "PIP_FIND_LINKS": ""}

@@ -147,6 +147,7 @@ def test_a_state_of_another_dataset_is_refused(path):
         (lambda ds: DistributedSampler(ds, 2, 1), lambda ds: DistributedSampler(ds, 2, 1, seed=5)),
         (lambda ds: [3, 1, 2], lambda ds: [3, 2, 1]),
         (lambda ds: np.array([3, 1, 2]), lambda ds: np.array([3, 2, 1])),
+        (lambda ds: range(0, 8, 2), lambda ds: range(1, 8, 2)),
         (SequentialSampler, RandomSampler),
     ],
 )
@@ -168,7 +169,7 @@ def test_a_state_of_other_batches_is_refused(path):
     dataset = jinx.open(path)
     state = Loader(dataset, batch_sampler=[[0, 1], [2]]).state_dict()
     Loader(dataset, batch_sampler=[[0, 1], [2]]).load_state_dict(state)
-    for other in ([[0], [1, 2]], BatchSampler(SequentialSampler(range(3)), 2, drop_last=False)):
+    for other in ([[0], [1, 2]], [[0, 1], [3]], BatchSampler(SequentialSampler(range(3)), 2, drop_last=False)):
         with pytest.raises(InvalidError, match="the saved loader had sampler="):
             Loader(dataset, batch_sampler=other).load_state_dict(state)
 

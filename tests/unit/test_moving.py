@@ -60,6 +60,15 @@ def test_a_dataset_in_a_directory_of_shards_is_not_removed_with_it(words, pair, 
     assert run(command) == 0
 
 
+@pytest.mark.parametrize("lost", ["shard-00001.jinx", "jinx.json"])
+def test_a_dataset_in_a_damaged_directory_is_not_removed_with_it(lost, pair, shards, capsys):
+    jinx.open(pair)[::-1].save(shards / "shard-good.jinx")
+    (shards / lost).unlink()
+    assert run(["rm", str(shards)]) != 0
+    assert "shard-good.jinx is in this directory and is another dataset" in capsys.readouterr().err
+    assert len(jinx.open(shards / "shard-good.jinx")) == 5
+
+
 def test_a_directory_with_a_damaged_manifest_or_left_shards_is_removed(shards, tmp_path):
     samples.write(shards / "shard-00099.jinx", 1)
     copy = tmp_path / "copy"

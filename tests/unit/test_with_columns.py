@@ -132,6 +132,17 @@ def test_a_sample_that_changes_its_value_does_not_change_the_column(kind, ds, tm
         assert array.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize(
+    "values", [np.zeros((COUNT, 2, 2)), np.zeros((COUNT, 3), dtype=bool), np.ma.zeros((COUNT, 3, 1))]
+)
+def test_a_sample_that_changes_its_array_does_not_change_the_column(values, ds):
+    view = ds.with_columns({"new": values})
+    for sample in (view[0], view.take([0])[0], next(iter(view))):
+        sample["new"][:] = 1
+    assert not view[0]["new"].any()
+    assert not values.any()
+
+
 def test_new_columns_hide_stored_ones(ds):
     view = ds.with_columns({"score": range(COUNT), "image": lambda sample: len(sample["image"])})
     assert view.column_names == [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names
+from jinx._dataset.own_copy import array_copy, own_copy
 from jinx._dataset.positions import positions
 from jinx._dataset.selection import at as at_positions
 from jinx._dataset.typed_values import TypedValues, of_array, of_arrow, of_codes
@@ -49,7 +50,7 @@ class ListColumn:
         return rebuild, ("ListColumn", self.values)
 
     def __getitem__(self, i: Any) -> Any:
-        return _own_copy(self.values[i])
+        return own_copy(self.values[i])
 
     def __len__(self) -> int:
         return len(self.values)
@@ -75,13 +76,13 @@ class ArrayColumn:
 
     def __getitem__(self, i: Any) -> Any:
         if self.values.ndim > 1:
-            return self.values[i]
+            return array_copy(self.values[i])
         import numpy as np
 
         value: Any = self.values[i]
         if value is np.ma.masked:
             return None
-        return cast("Any", value.item()) if isinstance(value, np.generic) else _own_copy(value)
+        return cast("Any", value.item()) if isinstance(value, np.generic) else own_copy(value)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,16 +183,6 @@ class FunctionColumn:
     def type_text(self) -> str:
         """Unknown, because the function is not called for this."""
         return "function"
-
-
-def _own_copy(value: Any) -> Any:
-    """A value that a sample may change without changing the column: a copy of the lists, dicts and arrays in it."""
-    kind = cast("type[Any]", type(value))
-    if kind is list:
-        return [_own_copy(element) for element in value]
-    if kind is dict:
-        return {name: _own_copy(member) for name, member in value.items()}
-    return value.copy() if kind.__module__ == "numpy" and kind.__name__ == "ndarray" else value
 
 
 def is_function(dataset: Any, name: str) -> bool:

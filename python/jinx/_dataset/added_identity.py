@@ -24,8 +24,8 @@ def identity_with_columns(dataset: Reader) -> dict[str, Any]:
     return {**identity_of(dataset), "columns": _hash(parts) if parts else None}
 
 
-def _added_in(dataset: Reader, names: frozenset[str]) -> list[tuple[int, Any]]:
-    """The origins of these columns, for JSON, each with the first sample that has it.
+def _added_in(dataset: Reader, names: frozenset[str]) -> list[tuple[int, int, Any]]:
+    """The origins of these columns, for JSON, each after the first sample that has it and the number of these samples.
 
     It is empty if the columns come from files without a view.
     """
@@ -34,17 +34,17 @@ def _added_in(dataset: Reader, names: frozenset[str]) -> list[tuple[int, Any]]:
         return []
     if hasattr(definition, "files"):  # a saved view
         is_own = not names.isdisjoint(definition.files.file._stored_names())
-        return [(0, [definition.id, _order(dataset)])] if is_own else []
+        return [(0, len(dataset), [definition.id, _order(dataset)])] if is_own else []
     own = {name: column for name, column in definition.own if name in names}
     columns = [[name, _values_of(dataset, name, own[name])] for name in sorted(own)]
-    below: list[tuple[int, Any]] = []
+    below: list[tuple[int, int, Any]] = []
     first = 0
     for part in definition.parts:
-        below += [(first + start, entry) for start, entry in _added_in(part, names - own.keys())]
+        below += [(first + start, count, entry) for start, count, entry in _added_in(part, names - own.keys())]
         first += len(part)
     order = _order(dataset) if below else None
     # The result must not depend on whether parts were concatenated in one call or in several.
-    return below if not columns and order is None else [(0, [columns, order, below])]
+    return below if not columns and order is None else [(0, len(dataset), [columns, order, below])]
 
 
 def _values_of(dataset: Reader, name: str, column: Any) -> Any:

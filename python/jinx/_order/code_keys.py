@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from jinx._dataset.dataset import Dataset
@@ -91,19 +92,27 @@ def _uninterrupted() -> Generator[None]:
     leave a process that no pool knows.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in _STOPS if is_main}
+    handlers = {number: handler for number in _STOPS if is_main and callable(handler := signal.getsignal(number))}
     received: list[int] = []
-    for number, handler in handlers.items():
-        if callable(handler):
-            signal.signal(number, lambda number, _: received.append(number))
+    is_over = False
+
+    def put_off(number: int, frame: FrameType | None) -> None:
+        # If an error leaves this handler behind, it acts as the one before.
+        if is_over:
+            handlers[signal.Signals(number)](number, frame)
+        else:
+            received.append(number)
+
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        for number in handlers:
+            signal.signal(number, put_off)
         yield
     finally:
+        is_over = True
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
-            if callable(handler):
-                signal.signal(number, handler)
+            signal.signal(number, handler)
         for number in received[:1]:
             signal.raise_signal(number)
 

@@ -123,8 +123,8 @@ class Loader:
         self._delivered = 0
         self._resume_after = 0
         self._generator_state: torch.Tensor | None = None
-        # How often a position was set from outside; loops that began before no longer count.
-        self._placed = 0
+        # Loops that began before `set_epoch` or `load_state_dict` no longer change the position.
+        self._positions_set = 0
 
     def __len__(self) -> int:
         """Batches of one epoch.
@@ -151,7 +151,7 @@ class Loader:
             self.epoch = number
             self._delivered = self._resume_after = 0
             self._generator_state = None
-            self._placed += 1
+            self._positions_set += 1
         for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
             tell = getattr(sampler, "set_epoch", None)
             if tell is not None:
@@ -166,7 +166,7 @@ class Loader:
             if self._generator_state is None:
                 self._generator_state = self.generator.get_state()
             self.generator.set_state(self._generator_state)
-        epoch, generator_state, placed = self.epoch, self._generator_state, self._placed
+        epoch, generator_state, positions_set = self.epoch, self._generator_state, self._positions_set
         blocks = self._blocks()
         batches = islice(iter(self._indices(blocks)), resume_after, None)
         depth = self.prefetch_factor * self.num_workers
@@ -177,18 +177,18 @@ class Loader:
             # Count the batch only now: a batch that raised was not received, and the next loader begins with it.
             delivered += 1
             # Of several loops, the position is that of the one that received a batch last.
-            if placed == self._placed:
+            if positions_set == self._positions_set:
                 self.epoch, self._delivered, self._generator_state = epoch, delivered, generator_state
             if samples:
                 yield batch
-        if placed == self._placed:
+        if positions_set == self._positions_set:
             self.epoch, self._delivered, self._generator_state = epoch + 1, 0, None
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this loader and the identity of its dataset. Call it between two batches, and save it.
 
-        The state of your own sampler is not included, except for the epoch: only its class, its length, and the
-        settings that torch's samplers have, such as the number of replicas, are compared.
+        The state of your own sampler is not included, except for the epoch: only its class, the settings that
+        torch's samplers have, such as the number of replicas, and the indices of a list are compared.
         """
         generator = self._generator_state
         if generator is None and self.generator is not None:
@@ -214,21 +214,18 @@ class Loader:
         self._delivered = 0
         self._resume_after = state["batches"]
         self._generator_state = state["generator"]
-        self._placed += 1
+        self._positions_set += 1
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
         return identity_with_columns(self.dataset)
 
-    @cached_property
-    def _sampler_words(self) -> str | None:
-        return described_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
-
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments that decide which samples are in which batch."""
+        sampler = described_sampler(self.sampler if self.batch_sampler is None else self.batch_sampler)
         remainder = "drop" if self.drops_remainder else None
-        values = (self.batch_size, self.shuffle, self._sampler_words, remainder, self.seed)
+        values = (self.batch_size, self.shuffle, sampler, remainder, self.seed)
         return dict(zip(_OF_LOADER, values, strict=True))
 
     def _require_state(self, state: Any) -> None:

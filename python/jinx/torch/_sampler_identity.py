@@ -13,28 +13,30 @@ _SETTINGS = ("num_replicas", "seed", "shuffle", "replacement", "batch_size", "dr
 
 
 def described_sampler(sampler: Any) -> str | None:
-    """A sampler in words: its class, its length and the settings of torch's samplers; a digest of indices in a list.
+    """A sampler in words: its class and the settings of torch's samplers; the digest of indices in a list or array.
 
     Samplers with equal words may still give other samples: what else a class of the user holds is not known.
     """
     if sampler is None:
         return None
-    facts: list[str] = []
-    try:
-        facts.append(f"{len(sampler):,} indices or batches")
-    except (TypeError, NotImplementedError):
-        facts.append("length unknown")
+    if isinstance(sampler, range):
+        return repr(sampler)
+    settings = ((name, getattr(sampler, name, None)) for name in _SETTINGS)
+    facts = [f"{name} {value}" for name, value in settings if isinstance(value, int)]
     if isinstance(cast("object", sampler), Sequence | np.ndarray):
         facts.append(f"digest {_digest(sampler)}")
-    settings = ((name, getattr(sampler, name, None)) for name in _SETTINGS)
-    facts += [f"{name} {value}" for name, value in settings if isinstance(value, int)]
     inner = described_sampler(getattr(sampler, "sampler", None))
-    return f"{type(sampler).__name__} ({', '.join(facts)}{'' if inner is None else f' of {inner}'})"
+    if inner is not None:
+        facts.append(f"of {inner}")
+    return f"{type(sampler).__name__} ({', '.join(facts)})" if facts else type(sampler).__name__
 
 
 def _digest(indices: Any) -> str:
+    """The digest of indices, or of batches of them."""
     try:
         numbers: Any = np.asarray(indices)
     except ValueError:  # batches of different lengths
-        return _core.hash_bytes(repr(indices).encode())
-    return _core.hash_bytes(numbers.tobytes() if numbers.dtype.kind in "iu" else repr(indices).encode())
+        numbers = None
+    if numbers is None or numbers.dtype.kind not in "iu":
+        return _core.hash_bytes(repr([np.asarray(batch).tolist() for batch in indices]).encode())
+    return _core.hash_bytes(np.ascontiguousarray(numbers, dtype=np.int64).tobytes())

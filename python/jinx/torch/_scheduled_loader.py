@@ -20,7 +20,6 @@ from jinx._core import Batches
 from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import require_identity
-from jinx._failed_iteration import refuses_after_error
 from jinx._pack.plan import PackPlan
 from jinx._pack.schedule import required_state as required_position
 from jinx.errors import InvalidError
@@ -37,7 +36,7 @@ Workers = Literal["threads", "processes"]
 Positions = list[list[int]]
 R = TypeVar("R")
 
-_VERSION = 3
+_VERSION = 4
 _MEMBERS = {"version", "epoch", "dataset"}
 _FILLER = -1
 
@@ -147,7 +146,6 @@ class ScheduledLoader(Generic[R]):
     def _identity(self) -> dict[str, Any]:
         return identity_with_columns(self.dataset)
 
-    @refuses_after_error
     def __iter__(self) -> Iterator[Any]:
         resume, self._resume = self._resume, None
         if self._done or resume is not None:

@@ -225,28 +225,26 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
 
 
 def _refuse_lost_tables(recipe: Recipe, ledger: Ledger) -> None:
-    """Refuse to go on with a run that has written rows to a table that is gone: they are not written again.
-
-    A database that does not answer is not asked again: workers wait for it.
+    """Refuse to go on with a run that has written rows to a table that is gone: they would not be written again.
 
     Raises:
-        ChangedError: A table or its database does not exist.
+        ChangedError: A table or its database does not exist, or the database refuses to say so.
     """
     places = [place for place, step in enumerate(recipe.steps) if isinstance(step.operator, TableUpsert)]
     if not places:
         return
     written = {figures.number for receipt in ledger.receipts() for figures in receipt.figures if figures.rows_out}
     for operator in (recipe.steps[place].operator for place in places if place in written):
-        if isinstance(operator, TableUpsert):
-            try:
-                operator.require_table()
-            except AwayError:
-                continue
-            except DatabaseError as error:
-                raise ChangedError(
-                    f"this run has written rows to the table {operator.table}, which is gone ({error}); restore it, "
-                    f"or {START_OVER}"
-                ) from None
+        try:
+            is_gone = isinstance(operator, TableUpsert) and not operator.has_table()
+        except (AwayError, ImportError):  # workers wait, or report the package that is missing
+            continue
+        except DatabaseError as error:
+            raise ChangedError(f"a table to which this run has written rows cannot be looked at: {error}") from None
+        if is_gone:
+            raise ChangedError(
+                f"this run has written rows to the table {operator.table}, which is gone; restore it, or {START_OVER}"
+            )
 
 
 def plan_of(ledger: Ledger) -> Plan:

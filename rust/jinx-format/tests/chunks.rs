@@ -116,17 +116,22 @@ fn large_arrays_have_chunks_and_read_the_same_with_and_without() {
 fn only_rows_of_a_damaged_chunk_are_refused() {
     let (_directory, path) = pair();
     write(&path);
-    let shard = open(&path, Access::Mmap);
-    let info = shard.column_info(&path_of("n"), ColumnKind::Value).unwrap();
-    flip(&path, offset_of(&info.data) + 8 * CHUNK_ROWS + 80);
-    let chunked = shard.chunked_column(&path_of("n"), ColumnKind::Value).unwrap().unwrap();
-    chunked.require(0..CHUNK_ROWS).unwrap();
-    for rows in [CHUNK_ROWS..CHUNK_ROWS + 1, 5..CHUNK_ROWS + 1] {
-        let error = chunked.require(rows).unwrap_err();
-        assert_eq!(error.cause(), Cause::Corrupt);
-        assert!(error.what().starts_with("the column 'n': ") && error.path().is_some(), "{error}");
+    let place = |shard: &Shard| {
+        offset_of(&shard.column_info(&path_of("n"), ColumnKind::Value).unwrap().data) + 8 * CHUNK_ROWS + 80
+    };
+    let at = place(&open(&path, Access::Mmap));
+    flip(&path, at);
+    for access in [Access::Mmap, Access::Pread] {
+        let shard = open(&path, access);
+        let chunked = shard.chunked_column(&path_of("n"), ColumnKind::Value).unwrap().unwrap();
+        chunked.require(0..CHUNK_ROWS).unwrap();
+        for rows in [CHUNK_ROWS..CHUNK_ROWS + 1, 5..CHUNK_ROWS + 1] {
+            let error = chunked.require(rows).unwrap_err();
+            assert_eq!(error.cause(), Cause::Corrupt);
+            assert!(error.what().starts_with("the column 'n': ") && error.path().is_some(), "{error}");
+        }
+        assert_eq!(shard.column(&path_of("n"), ColumnKind::Value).unwrap_err().cause(), Cause::Corrupt);
     }
-    assert_eq!(shard.column(&path_of("n"), ColumnKind::Value).unwrap_err().cause(), Cause::Corrupt);
     let problems = verify(&path, &mut |_, _| Ok(())).unwrap();
     assert!(problems.iter().any(|problem| format!("{problem:?}").contains("column")), "{problems:?}");
 }

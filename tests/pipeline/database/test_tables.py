@@ -109,6 +109,14 @@ def test_a_table_that_is_gone_is_not_taken_for_written(data, database):
         jp.Run(recipe(database))()
 
 
+def test_a_database_that_refuses_is_not_taken_for_gone(data, server, monkeypatch):
+    monkeypatch.setenv("CLIPS_DB", server.url)
+    assert jp.Run(recipe("env:CLIPS_DB"))().ok
+    monkeypatch.setenv("CLIPS_DB", server.url.replace("/postgres?", "/no_such_database?"))
+    with pytest.raises(ChangedError, match=r"cannot be looked at: PostgreSQL: .*no_such_database"):
+        jp.Run(recipe("env:CLIPS_DB"))()
+
+
 def test_a_sink_that_nothing_reads(data, database):
     what = recipe_of(
         {

@@ -2,6 +2,7 @@
 
 import math
 from io import BytesIO
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -209,3 +210,32 @@ def test_values_edited_before_an_error_are_as_before_for_the_next_attempt():
     assert rows == [{"id": number, "m": {"n": 1}, "own": {"n": 1}} for number in range(8) if number != 2]
     failed = [sample for part in chain.port_batches["failed"] for sample in part.to_samples()]
     assert failed == [{"id": 2, "m": {"n": 0}, "own": {"n": 0}}]
+
+
+class Lengths(jp.Filter):
+    """Measures with a value that is shared."""
+
+    stats: ClassVar = {"length": "int64"}
+    made = 0
+
+    def compute_stats(self, batch, ctx):
+        return {name: batch.shared("lengths", lambda: self.lengths(batch)) for name in self.stats}
+
+    def lengths(self, batch):
+        Lengths.made += 1
+        return [len(text) for text in batch.column("text")]
+
+    def keep(self, stats):
+        return [True] * len(next(iter(stats.values())))
+
+
+class OtherLengths(Lengths):
+    stats: ClassVar = {"other_length": "int64"}
+
+
+def test_operators_of_others_share_values():
+    stage = Stage([Lengths(), OtherLengths()], [0, 1], Roles(), "rows")
+    chain = Chain(stage, Context(), lambda position: (position, ""))
+    parts = list(chain.run(Batch([{"text": "a" * n} for n in range(8)])))
+    assert sum(len(part) for _, part in parts) == 8
+    assert Lengths.made == 1

@@ -38,6 +38,15 @@ class Connection(ABC):
         """
 
     @abstractmethod
+    def has_table(self, table: str) -> bool:
+        """Whether a table exists.
+
+        Raises:
+            AwayError: The database does not answer.
+            DatabaseError: It refuses the query.
+        """
+
+    @abstractmethod
     def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Write rows in one transaction; a row replaces an earlier row with the same key.
 

@@ -95,6 +95,12 @@ class PostgresqlConnection(Connection):
         if sorted(key) not in keys:
             raise DatabaseError(f"the columns {', '.join(key)} are no key of the table {table}")
 
+    def has_table(self, table: str) -> bool:
+        """See `Connection.has_table`."""
+        with self._errors(), self._connection.cursor() as cursor:
+            [found] = cursor.execute("SELECT to_regclass(%s)", [f'"{table}"']).fetchone()
+            return found is not None
+
     def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """See `Connection.upsert`."""
         names = quoted([column.name for column in columns])

@@ -82,6 +82,11 @@ class SqliteConnection(Connection):
         if sorted(key) not in unique:
             raise DatabaseError(f"the columns {', '.join(key)} are no key of the table {table}")
 
+    def has_table(self, table: str) -> bool:
+        """See `Connection.has_table`."""
+        with self._errors():
+            return bool(self._connection.execute(f'PRAGMA table_info("{table}")').fetchall())
+
     def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """See `Connection.upsert`."""
         names, values = quoted([column.name for column in columns]), ", ".join("?" * len(columns))

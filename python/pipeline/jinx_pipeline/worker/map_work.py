@@ -242,7 +242,7 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
     if may_edit(operator):
-        batch = batch.copied(keeps_media=True)
+        batch = batch.copied(keeps_shared=True)
     # Columns that the input lacks were refused earlier. But a column that a mapper adds may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 

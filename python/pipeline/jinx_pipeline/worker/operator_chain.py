@@ -286,10 +286,12 @@ class Chain:
         self, operator: Operator, group: Batch, call: Callable[[Batch], list[dict[str, Any]]]
     ) -> list[dict[str, Any]]:
         """Call a function with a group, for the operator that makes samples from groups; returns the samples."""
-        totals = self._group_totals
+        totals, edits = self._group_totals, may_edit(operator)
         started, cpu_started = time.perf_counter(), time.process_time()
         try:
-            made = self.call_with_waits(operator.name, group, call)
+            made = self.call_with_waits(
+                operator.name, group, lambda part: call(part.copied(keeps_shared=True) if edits else part)
+            )
             totals.rows_out += len(made)
         finally:
             self._take_counts(totals.counts)
@@ -336,7 +338,7 @@ class Chain:
         def call(part: Batch) -> tuple[Batch, Batch]:
             """The output of the operator, and the batch with the values that the operator has read."""
             if edits:  # If it fails, other attempts begin with the values of now.
-                part = part.copied(keeps_media=True)
+                part = part.copied(keeps_shared=True)
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
@@ -389,7 +391,8 @@ def _without(batch: Batch, *positions: "npt.NDArray[np.int64]") -> Batch:
 
 def may_edit(operator: Operator) -> bool:
     """Whether an operator may edit the values of its batch in place; those of the package do not."""
-    return not type(operator).__module__.startswith("jinx_pipeline.")
+    is_ours = type(operator).__module__.startswith("jinx_pipeline.")
+    return not is_ours or any(map(may_edit, getattr(operator, "operators", ())))
 
 
 def raise_if_not_of_rows(error: BaseException) -> None:

@@ -5,6 +5,7 @@ use crate::footer::{ArrayRef, ColumnInfo};
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;
 use bytes::Bytes;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::Source;
 use std::ops::{Deref, Range};
@@ -117,18 +118,19 @@ impl Shard {
         let mut unchecked = Vec::new();
         let mut open = |place: &ArrayRef, expected: u64, bits: u64, what: &str| {
             let mut in_chunks = || -> Result<Option<Bytes>> {
-                let opened = self.unchecked_array(place, expected, bits)?;
-                Ok(opened.map(|(array, bytes)| {
-                    unchecked.push(array);
-                    bytes
-                }))
+                let Some((mut array, bytes)) = self.unchecked_array(place, expected, bits)? else {
+                    return Ok(None);
+                };
+                array.held = (!is_mapped).then(|| bytes.clone());
+                unchecked.push(array);
+                Ok(Some(bytes))
             };
             if is_mapped && let Some(bytes) = in_chunks()? {
                 return Ok(bytes);
             }
             match self.array_bytes(place, Some(expected), what) {
                 // The rows of intact chunks can be read all the same.
-                Err(error) if error.cause() == Cause::Corrupt => in_chunks()?.ok_or(error),
+                Err(error) if error.cause() == Cause::Corrupt => in_chunks().ok().flatten().ok_or(error),
                 read => read,
             }
         };
@@ -147,8 +149,14 @@ impl Shard {
         let Some(side) = self.sidecar().filter(|_| *length == expected) else { return Ok(None) };
         let bytes = side.read(*offset, *length)?;
         let checks = ChunkChecks::of(place, self.main().len())?;
-        Ok(checks.map(|checks| (UncheckedArray { checks, offset: *offset, bits }, bytes)))
+        Ok(checks.map(|checks| (UncheckedArray { checks, offset: *offset, bits, held: None }, bytes)))
     }
+}
+
+/// Some bytes of an array in memory.
+fn slice(array: &Bytes, at: u64, length: u64) -> Result<Bytes> {
+    let range = range_within(at, length, to_u64(array.len()), "a chunk of an array")?;
+    Ok(array.slice(to_usize(range.start, "offset")?..to_usize(range.end, "offset")?))
 }
 
 /// An array of a column.
@@ -158,6 +166,8 @@ struct UncheckedArray {
     offset: u64,
     /// The number of bits per row.
     bits: u64,
+    /// The bytes that were read, if they are not mapped: those that are compared must be those that are given out.
+    held: Option<Bytes>,
 }
 
 /// A column that is checked when it is read.
@@ -184,8 +194,10 @@ impl ChunkedColumn<'_> {
     pub fn require(&self, rows: Range<u64>) -> Result<()> {
         for array in &self.open.unchecked {
             let bytes = self.bytes_of(array, &rows);
-            let read =
-                |at: u64, length: u64| self.shard.sidecar_bytes(array.offset.saturating_add(at), length);
+            let read = |at: u64, length: u64| match &array.held {
+                Some(held) => slice(held, at, length),
+                None => self.shard.sidecar_bytes(array.offset.saturating_add(at), length),
+            };
             array.checks.require(bytes, read).map_err(|error| self.shard.in_column(error, self.info))?;
         }
         Ok(())

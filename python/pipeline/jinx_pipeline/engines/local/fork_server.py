@@ -175,13 +175,15 @@ def _has_one_thread() -> bool:
 
 @contextmanager
 def _uncollected() -> Generator[None]:
-    """Never visit the objects of imported modules: in either process, that would copy what both share."""
+    """Keep the garbage collector away from imported modules: it would copy memory that both processes share."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()  # `enable` alone would start a collection
-        gc.enable()
+        if was_enabled:
+            gc.freeze()  # `enable` alone would start a collection
+            gc.enable()
 
 
 @contextmanager

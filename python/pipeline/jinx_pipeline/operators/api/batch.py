@@ -318,14 +318,19 @@ class Batch:
         forgotten._shared = {}
         return forgotten
 
-    def copied(self, *, keeps_media: bool = False) -> Self:
-        """The batch with values of its own, which can be edited in place; decoded media are left out, or shared."""
+    def copied(self, *, keeps_shared: bool = False) -> Self:
+        """The batch with values of its own, which can be edited in place.
+
+        Args:
+            keeps_shared: Whether decoded media and the values of `shared` stay; otherwise only those in Arrow arrays,
+                which cannot be edited, do.
+        """
         copied = self._like(self.positions)
         copied._source, copied._ids = self._source.copied(self.positions), self._ids
         copied._own = {name: own_column(values) for name, values in self._own.items()}
-        kept_keys = [("media", role) for role in ROLES] if keeps_media else []
-        kept = {key: self._shared[key] for key in kept_keys if key in self._shared}
-        copied._shared = {key: value for key, value in self._shared.items() if isinstance(value, pa.Array)} | kept
+        copied._shared = {
+            key: value for key, value in self._shared.items() if keeps_shared or isinstance(value, pa.Array)
+        }
         copied.stats, copied.known_stats = dict(self.stats), dict(self.known_stats)
         return copied
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
 
+from jinx._dataset.own_copy import own_copy as copied
 from jinx._dataset.stored_ranges import StoredRange
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ def concatenated(parts: Sequence[Any]) -> Any:
 
 def own_copy(value: Any) -> Any:
     """A value that can be edited in place without affecting others; the value itself if it cannot be edited."""
+    return copied(value, _copied_leaf)
+
+
+def _copied_leaf(value: Any) -> Any:
     if isinstance(value, _IMMUTABLE):
         return value
-    if type(value) is list:
-        return [own_copy(part) for part in cast("list[Any]", value)]
-    if type(value) is dict:
-        return {name: own_copy(part) for name, part in cast("dict[Any, Any]", value).items()}
     if isinstance(value, memoryview):  # `deepcopy` refuses it
         return value if value.readonly else memoryview(bytearray(value))
     return deepcopy(value)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 from jinx_pipeline.database.address import Address, address_of
@@ -84,16 +85,19 @@ class TableUpsert(Operator):
             raise
         return batch
 
-    def require_table(self) -> None:
-        """Look whether the table exists.
+    def has_table(self) -> bool:
+        """Whether the table exists.
 
         Raises:
             AwayError: The database does not answer.
-            DatabaseError: The table or its database does not exist.
+            DatabaseError: It refuses to say so.
+            ImportError: The package for PostgreSQL is not installed.
         """
-        with closing(connect(self._address(), only_reads=True)) as connection:
-            # The name of the table is checked.
-            list(connection.select(f'SELECT 1 FROM "{self.table}" LIMIT 0'))  # noqa: S608
+        address = self._address()
+        if address.kind == "sqlite" and not Path(address.target).exists():
+            return False
+        with closing(connect(address, only_reads=True)) as connection:
+            return connection.has_table(self.table)
 
     def _rows(self, batch: Batch) -> list[tuple[Any, ...]]:
         """The rows to write. Of rows with the same key, only the last: a statement cannot write a row twice."""
