@@ -1,6 +1,5 @@
 """Which files of a directory are its dataset, and in which format. Every reader of directories uses this."""
 
-import json
 import os
 import re
 import stat
@@ -112,6 +111,8 @@ def refuse_unlisted(directory: str) -> None:
 
 def _names_in_manifest(directory: str) -> set[str]:
     """The names of the shards, whether or not they are there; none if the manifest is damaged."""
+    import json
+
     try:
         with open(os.path.join(directory, MANIFEST), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - str in, str out
             return {str(shard["name"]) for shard in json.load(file)["shards"]}

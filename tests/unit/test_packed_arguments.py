@@ -36,10 +36,10 @@ def plan(dataset):
     [
         (None, "not the state of a loader of packs, which state_dict returns, but NoneType"),
         ([1], "but list"),
-        ({"version": None}, "this loader knows version 3"),
+        ({"version": None}, "this loader knows version 4"),
         ({"epoch": "first"}, "is damaged"),
         ({"epoch": True}, "is damaged"),
-        ({"version": 1}, "this state has version 1; this loader knows version 3: resume with the version of jinx"),
+        ({"version": 1}, "this state has version 1; this loader knows version 4: resume with the version of jinx"),
         ({"epoch": -1}, "epoch=-1 is not between"),
         ({"epoch": 2**64}, "is not between"),
         ({"dataset": None}, "this state is damaged: it does not say which dataset"),
