@@ -322,8 +322,7 @@ class Batch:
         """The batch with values of its own, which can be edited in place.
 
         Args:
-            keeps_shared: Whether decoded media and the values of `shared` stay; otherwise only those in Arrow arrays,
-                which cannot be edited, do.
+            keeps_shared: Whether decoded media and all values of `shared` stay, not only arrays that nobody can edit.
         """
         copied = self._like(self.positions)
         copied._source, copied._ids = self._source.copied(self.positions), self._ids
