@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -182,14 +183,25 @@ def lock_table(path: Path) -> None:
 
 
 def disturbed(case: Case, nodes: Nodes, steps: list[Callable[[], Any]], at: list[int]) -> None:
-    """Run on Ray; each step is done when there are so many records; then the driver is killed and the run resumed."""
+    """Run on Ray; each step begins when there are so many records; then the driver is killed and the run resumed."""
     words = ("--engine", "ray", "--ray-address", nodes.cluster.address, "--workers", "2")
     driver = case.start(*words)
-    for step, records in zip([*steps, driver.kill], at, strict=True):
-        while case.records() < records:
+
+    def wait_for_records(count: int) -> None:
+        while case.records() < count:
             assert driver.poll() is None, driver.communicate()[1].decode()
             time.sleep(0.02)
-        step()
+
+    # The run goes on while a node joins, and must not end before the driver's turn comes.
+    with ThreadPoolExecutor(1) as beside:
+        done = []
+        for step, records in zip(steps, at[:-1], strict=True):
+            wait_for_records(records)
+            done.append(beside.submit(step))
+        wait_for_records(at[-1])
+        driver.kill()
+    for step in done:
+        step.result()
     driver.communicate()
     assert driver.returncode == -signal.SIGKILL
     ended(case.start(*words))
