@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -188,22 +187,22 @@ def disturbed(case: Case, nodes: Nodes, steps: list[Callable[[], Any]], at: list
     driver = case.start(*words)
 
     def wait_for_records(count: int) -> None:
-        while case.records() < count:
-            assert driver.poll() is None, driver.communicate()[1].decode()
+        while driver.poll() is None and case.records() < count:
             time.sleep(0.02)
 
-    # The run goes on while a node joins, and must not end before the driver's turn comes.
-    with ThreadPoolExecutor(1) as beside:
-        done = []
-        for step, records in zip(steps, at[:-1], strict=True):
-            wait_for_records(records)
-            done.append(beside.submit(step))
+    def kill() -> None:
         wait_for_records(at[-1])
         driver.kill()
-    for step in done:
-        step.result()
-    driver.communicate()
-    assert driver.returncode == -signal.SIGKILL
+
+    # The run goes on while a node joins, and must not end before the driver's turn comes.
+    killer = Thread(target=kill)
+    killer.start()
+    for step, records in zip(steps, at[:-1], strict=True):
+        wait_for_records(records)
+        step()
+    killer.join()
+    said = driver.communicate()[1].decode()
+    assert driver.returncode == -signal.SIGKILL, said
     ended(case.start(*words))
 
 

@@ -176,6 +176,16 @@ def ask(url: str, method: str = "GET", address: str = "about", *, body: bytes | 
         connection.close()
 
 
+def test_a_request_that_is_too_large_gets_its_answer_while_it_is_sent(hostile: str) -> None:
+    parts = urlsplit(hostile)
+    head = f"POST {parts.path}notes HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {4 << 20}\r\n\r\n"
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+        connection.sendall(head.encode() + b"x" * (2 << 20))
+        time.sleep(0.5)  # A server that has closed the connection by now resets it.
+        connection.sendall(b"x" * (2 << 20))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
 def test_requests_that_are_not_the_pages_are_refused(hostile: str) -> None:
     assert ask(hostile) == 200
     parts = urlsplit(hostile)

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -15,6 +16,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES = 1 << 20
 MAX_REQUESTS = 64
 _SECONDS = 30.0
+# What is still read of a request that is too large, and for how long.
+_DISCARDED_BYTES, _DISCARDING_SECONDS = 8 * MAX_BODY_BYTES, 2.0
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -23,6 +26,7 @@ _HEADERS = {
     "cache-control": "no-store",
 }
 _METHODS = ("GET", "HEAD", "POST")
+_TOO_LARGE = 413
 
 
 class Guard:
@@ -51,6 +55,8 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
+            if refusal[0] == _TOO_LARGE:
+                await _discard(receive)
             await self.refuse(scope, send, *refusal)
             return
         self.touched()
@@ -89,7 +95,7 @@ class Guard:
             return 403, "this request comes from another site"
         length = headers.get(b"content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-            return 413, "the request is too large"
+            return _TOO_LARGE, "the request is too large"
         if self._running >= MAX_REQUESTS:
             return 503, "too many requests at once"
         return None
@@ -111,6 +117,7 @@ class Guard:
             is_whole = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
+                await _discard(receive)
                 raise BodyTooLargeError
             return message
 
@@ -125,7 +132,7 @@ class Guard:
         try:
             await self.app(inner, read, write)
         except BodyTooLargeError:
-            await self.refuse(scope, send, 413, "the request is too large")
+            await self.refuse(scope, send, _TOO_LARGE, "the request is too large")
         except (TimeoutError, ConnectionError, OSError):
             return  # the client has disconnected or is too slow
 
@@ -138,6 +145,18 @@ def _host_name(host: str) -> str:
     """The name in a Host header, without the port."""
     name, colon, port = host.rpartition(":")
     return name.lower() if colon and port.isdecimal() else host.lower()
+
+
+async def _discard(receive: Receive) -> None:
+    """Read the rest of a request: closing a connection with unread data may delete the answer that is on its way."""
+    read = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARDING_SECONDS):
+            while read < _DISCARDED_BYTES:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                read += len(message["body"])
 
 
 async def answer(send: Send, status: int, body: bytes, kind: str, extra: tuple[tuple[bytes, bytes], ...] = ()) -> None:
