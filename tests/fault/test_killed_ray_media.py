@@ -33,6 +33,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(7200)]
 STORE = 80_000_000
 VIDEOS = 6
 AWAY_SECONDS = 2
+# Processes of a node that are no actors; without an agent, the node dies.
+NO_ACTORS = (b"ray::IDLE", b"ray::DashboardAgent", b"ray::RuntimeEnvAgent")
 ROUNDS_OF_SOAK = 5
 
 
@@ -64,7 +66,7 @@ class Nodes:
                 command = (status.parent / "cmdline").read_bytes()
             except (OSError, IndexError):
                 continue  # it has ended
-            if parent in parents and command.startswith(b"ray::") and not command.startswith(b"ray::IDLE"):
+            if parent in parents and command.startswith(b"ray::") and not command.startswith(NO_ACTORS):
                 os.kill(int(status.parent.name), signal.SIGKILL)
                 return True
         return False
