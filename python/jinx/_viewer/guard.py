@@ -117,7 +117,8 @@ class Guard:
             is_whole = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
-                await _discard(receive)
+                if not is_whole:  # otherwise there is nothing to read, and it would wait for the client
+                    await _discard(receive)
                 raise BodyTooLargeError
             return message
 
