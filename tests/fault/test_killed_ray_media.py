@@ -196,7 +196,7 @@ def disturbed(case: Case, nodes: Nodes, steps: list[Callable[[], Any]], at: list
         wait_for_records(at[-1])
         driver.kill()
 
-    # The run goes on while a node joins, and must not end before the driver's turn comes.
+    # The run continues while a node joins, and must not end before the driver is killed.
     killer = Thread(target=kill)
     killer.start()
     for step, records in zip(steps, at[:-1], strict=True):

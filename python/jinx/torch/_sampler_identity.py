@@ -8,7 +8,7 @@ import numpy as np
 from jinx import _core
 
 # Members of torch's samplers that decide which samples come, and in which order. The rank is not among them: all ranks
-# may go on from the state of one.
+# may resume from the state of one.
 _SETTINGS = ("num_replicas", "seed", "shuffle", "replacement", "batch_size", "drop_last")
 
 

@@ -225,18 +225,18 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
 
 
 def _refuse_lost_tables(recipe: Recipe, ledger: Ledger) -> None:
-    """Refuse to go on with a run that has written rows to a table that is gone: they would not be written again.
+    """Refuse to resume a run whose table was removed: the rows that it has written would not be written again.
 
     Raises:
         ChangedError: A table or its database does not exist, or the database refuses to say so.
     """
-    places = [place for place, step in enumerate(recipe.steps) if isinstance(step.operator, TableUpsert)]
-    if not places:
+    tables = {place: step.operator for place, step in enumerate(recipe.steps) if isinstance(step.operator, TableUpsert)}
+    if not tables:
         return
     written = {figures.number for receipt in ledger.receipts() for figures in receipt.figures if figures.rows_out}
-    for operator in (recipe.steps[place].operator for place in places if place in written):
+    for operator in (operator for place, operator in tables.items() if place in written):
         try:
-            is_gone = isinstance(operator, TableUpsert) and not operator.has_table()
+            is_gone = not operator.has_table()
         except (AwayError, ImportError):  # workers wait, or report the package that is missing
             continue
         except DatabaseError as error:
